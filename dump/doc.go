@@ -1,0 +1,32 @@
+// Package dump takes snapshots of the threads of a process and prints them.
+//
+// A [Snapshot] tells what all threads did at one moment, folded: threads of one scope with the same
+// stack, state and reason are one [Group] with a count, a few examples and how long they have waited;
+// sibling scopes of one name are one [Scope]. So the snapshot of a million threads is a few kilobytes.
+// [Take] makes one from the flight file of a process that lives, hangs, is stopped, or was killed; it
+// needs no help from the process and does not pause it. [Text], [JSON] and [Folded] print one.
+//
+//	r, err := flight.OpenPID(pid)
+//	…
+//	s, err := dump.Take(ctx, r, dump.Options{})
+//	…
+//	err = dump.Text(os.Stdout, s, dump.TextOptions{})
+//
+// # The JSON document
+//
+// [JSON] writes one document. Its "format" is [Format]; a change that an old reader would misread
+// changes that string. Names are lower_snake; durations are whole nanoseconds and their names end in
+// _ns; times are RFC 3339; states and reasons stand by their names in [flight.States] and
+// [flight.Reasons]; ids are numbers; "key" is an opaque string that stays the same for the same scope
+// path or group from one snapshot to the next, so that two snapshots can be compared.
+//
+// # Concurrency
+//
+// Take uses at most two goroutines, and none is left when it returns. A finished Snapshot is plain data:
+// any number of goroutines may read it, and nothing in this package changes one but [Compare].
+//
+// # Where to start reading
+//
+// snapshot.go is the model, take.go the way from a flight file, fold.go the grouping, text.go the page
+// a person reads.
+package dump

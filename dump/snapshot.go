@@ -1,0 +1,293 @@
+package dump
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// Format names the JSON document and its version.
+const Format = "vtscope/dump/v1"
+
+// A Snapshot is the state of all threads of a process at a moment, folded.
+//
+// The threads counted in Groups and in Rest are together Threads, and so are the own counts of Scopes.
+type Snapshot struct {
+	Format  string  `json:"format"` // always [Format]
+	Process Process `json:"process"`
+
+	Taken time.Time     `json:"taken"`   // when the snapshot was taken
+	AsOf  time.Time     `json:"as_of"`   // the moment it describes: Taken, or the last sign of life of a process that is gone
+	Took  time.Duration `json:"took_ns"` // reading and folding
+
+	// Complete reports that every thread is in here with its state and its stack. If not, Incomplete
+	// says what is missing, one short sentence each.
+	Complete   bool     `json:"complete"`
+	Incomplete []string `json:"incomplete,omitempty"`
+
+	Threads    int    `json:"threads"`     // all threads
+	ScopeCount int    `json:"scope_count"` // all open scopes, the root scope included, before folding
+	States     Counts `json:"states"`      // all threads by state
+
+	Scopes []Scope `json:"scopes"` // the tree in pre-order: Scopes[0] is the root, siblings by falling Total
+	Groups []Group `json:"groups"` // by falling count
+	Rest   Rest    `json:"rest"`   // threads that are in no group of Groups
+	Stacks []Stack `json:"stacks"` // distinct stacks; [Group.Stack] is an index
+
+	Lost Lost `json:"lost"`
+
+	// ChangeOver is the time between the two snapshots that [Compare] compared; 0 if it did not run,
+	// and then no Change of a scope or group means anything.
+	ChangeOver time.Duration `json:"change_over_ns,omitempty"`
+}
+
+// Path returns the names of the scopes from the root to Scopes[scope].
+func (s *Snapshot) Path(scope int) []string {
+	if scope < 0 || scope >= len(s.Scopes) {
+		return nil
+	}
+	path := make([]string, s.Scopes[scope].Depth+1)
+	for i := len(path) - 1; i >= 0 && scope >= 0; i-- {
+		path[i] = s.Scopes[scope].Name
+		scope = s.Scopes[scope].Parent
+	}
+	return path
+}
+
+// KeepTop keeps the n largest groups and sums the others in Rest. Stacks stay as they are.
+func (s *Snapshot) KeepTop(n int) {
+	if n < 0 || n >= len(s.Groups) {
+		return
+	}
+	for _, g := range s.Groups[n:] {
+		s.Rest.Groups++
+		s.Rest.Threads += g.Count
+	}
+	s.Groups = s.Groups[:n:n]
+}
+
+// A Process is the one that a snapshot is of.
+type Process struct {
+	PID       int       `json:"pid"`
+	Program   string    `json:"program"`
+	Exe       string    `json:"exe,omitempty"`
+	GoVersion string    `json:"go_version,omitempty"`
+	Started   time.Time `json:"started"`
+	Status    Status    `json:"status"`
+	LastSeen  time.Time `json:"last_seen"` // last sign of life; Taken while the process lives
+	File      string    `json:"file,omitempty"`
+}
+
+// A Status tells whether a process lives, by a word of [flight.Status].
+type Status string
+
+// The statuses.
+const (
+	StatusRunning Status = "running"
+	StatusStopped Status = "stopped" // by a signal such as SIGSTOP, or by a debugger
+	StatusEnded   Status = "ended"   // closed its flight file
+	StatusKilled  Status = "killed"  // is gone and did not close its flight file
+	StatusUnknown Status = "unknown"
+)
+
+// Gone reports that the process does not exist any more.
+func (s Status) Gone() bool { return s == StatusEnded || s == StatusKilled }
+
+// Counts counts threads by state. As JSON it is an object of the states that are not zero, by name.
+type Counts [flight.StateCount]int
+
+// Total returns the sum of all counts.
+func (c *Counts) Total() int {
+	n := 0
+	for _, v := range c {
+		n += v
+	}
+	return n
+}
+
+// Add adds each count of d to that of c.
+func (c *Counts) Add(d *Counts) {
+	for i, v := range d {
+		c[i] += v
+	}
+}
+
+// MarshalJSON writes {"parked":3,…}.
+func (c Counts) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, n := range c {
+		if n == 0 {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, "%q:%d", flight.State(i).String(), n)
+	}
+	return append(b, '}'), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (c *Counts) UnmarshalJSON(b []byte) error {
+	var m map[string]int
+	if err := json.Unmarshal(b, &m); err != nil {
+		return err
+	}
+	*c = Counts{}
+	for name, n := range m {
+		s, err := parseState(name)
+		if err != nil {
+			return err
+		}
+		c[s] = n
+	}
+	return nil
+}
+
+// A Scope is a scope of the tree, or all sibling scopes of one name folded in one.
+type Scope struct {
+	Key    string `json:"key"`    // the same for the same path in every snapshot
+	Parent int    `json:"parent"` // index in [Snapshot.Scopes], always lower than its own; -1 for the root
+	Depth  int    `json:"depth"`  // 0 for the root
+	Name   string `json:"name"`
+	Count  int    `json:"count"` // number of scopes folded here; 1 if none was
+
+	Own    int    `json:"own"`    // threads of these scopes
+	Total  int    `json:"total"`  // Own and those of all scopes below
+	States Counts `json:"states"` // of Own
+	Pins   uint64 `json:"pins"`   // how often the threads of Own, which all live, were pinned so far
+
+	// ID, Owner and OwnerName are set if one scope is folded here; Owner is 0 if a goroutine owns it.
+	ID        flight.ScopeID  `json:"id,omitempty"`
+	Owner     flight.ThreadID `json:"owner,omitempty"`
+	OwnerName string          `json:"owner_name,omitempty"`
+
+	Change int `json:"change,omitempty"` // of Total, since the other snapshot: see [Snapshot.ChangeOver]
+}
+
+// A Group is the threads of one [Scope] that have the same stack, state and reason.
+type Group struct {
+	Key    string        // the same for the same scope path, stack, state and reason in every snapshot
+	Scope  int           // index in [Snapshot.Scopes]
+	Stack  int           // index in [Snapshot.Stacks]; -1 if no stack is known, as of threads that execute
+	State  flight.State  //
+	Reason flight.Reason //
+	Count  int           // threads
+
+	Wait Wait // how long they have been in this state
+
+	// Blocker is what all of them wait for, such as "scope #12"; empty if they wait for different
+	// things or it is not known.
+	Blocker string
+
+	Examples []Example // the longest waiting, longest first; at most five
+
+	Change int // of Count, since the other snapshot: see [Snapshot.ChangeOver]
+}
+
+type groupJSON struct {
+	Key      string    `json:"key"`
+	Scope    int       `json:"scope"`
+	Stack    int       `json:"stack"`
+	State    string    `json:"state"`
+	Reason   string    `json:"reason,omitempty"`
+	Count    int       `json:"count"`
+	Wait     Wait      `json:"wait"`
+	Blocker  string    `json:"blocker,omitempty"`
+	Examples []Example `json:"examples"`
+	Change   int       `json:"change,omitempty"`
+}
+
+// MarshalJSON writes the group with its state and reason by name.
+func (g Group) MarshalJSON() ([]byte, error) {
+	return json.Marshal(groupJSON{
+		g.Key, g.Scope, g.Stack, g.State.String(), g.Reason.String(), g.Count, g.Wait, g.Blocker, g.Examples, g.Change,
+	})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (g *Group) UnmarshalJSON(b []byte) error {
+	var j groupJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	state, err := parseState(j.State)
+	if err != nil {
+		return err
+	}
+	reason, err := parseReason(j.Reason)
+	if err != nil {
+		return err
+	}
+	*g = Group{j.Key, j.Scope, j.Stack, state, reason, j.Count, j.Wait, j.Blocker, j.Examples, j.Change}
+	return nil
+}
+
+func parseState(name string) (flight.State, error) {
+	for s := range flight.StateCount {
+		if s.String() == name {
+			return s, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown state %q", name)
+}
+
+func parseReason(name string) (flight.Reason, error) {
+	for r := range flight.ReasonCount {
+		if r.String() == name {
+			return r, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown reason %q", name)
+}
+
+// A Wait summarises how long the threads of a group have been in their state. Min and Max are exact;
+// Median is exact for up to 64 threads, and beyond that at most 5 % off.
+type Wait struct {
+	Min    time.Duration `json:"min_ns"`
+	Median time.Duration `json:"median_ns"`
+	Max    time.Duration `json:"max_ns"`
+}
+
+// An Example is one thread of a group.
+type Example struct {
+	ID   flight.ThreadID `json:"id"`
+	Name string          `json:"name,omitempty"`
+	Wait time.Duration   `json:"wait_ns"`
+}
+
+// A Rest sums the threads that are in no group of a snapshot: those beyond [Options.MaxGroups], and
+// those that [Snapshot.KeepTop] took away.
+type Rest struct {
+	Groups  int `json:"groups"` // at least so many groups
+	Threads int `json:"threads"`
+}
+
+// A Stack is a call stack, innermost frame first.
+type Stack struct {
+	Fingerprint string  `json:"fingerprint"` // the same for the same frames in every snapshot
+	Frames      []Frame `json:"frames"`
+	Truncated   bool    `json:"truncated,omitempty"` // frames beyond the outermost one here are not recorded
+}
+
+// A Frame is a call in a stack.
+type Frame struct {
+	Func     string `json:"func"` // with its import path; "0x…" if the symbol is not known
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Inlined  bool   `json:"inlined,omitempty"`
+	Internal bool   `json:"internal,omitempty"` // of vtscope's runtime, Go's runtime or package iter: hidden by default
+}
+
+// Lost counts what the flight file could not hold, or what could not be read from it.
+type Lost struct {
+	Torn         int    `json:"torn_records"`        // thread records that kept changing while they were read
+	Unrecorded   uint64 `json:"unrecorded_threads"`  // threads started while the thread table was full
+	Stacks       uint64 `json:"unrecorded_stacks"`   // stacks that did not fit
+	Strings      uint64 `json:"unrecorded_strings"`  // strings that did not fit
+	Events       uint64 `json:"dropped_events"`      // events; they change no count of a snapshot
+	Unsymbolised int    `json:"unsymbolised_stacks"` // stacks of this snapshot with addresses instead of names
+	Unplaced     int    `json:"unplaced_threads"`    // threads whose scope is not in the scope table; they count to the root
+}
