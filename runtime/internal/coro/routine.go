@@ -1,0 +1,78 @@
+package coro
+
+import "unsafe"
+
+// A Routine is a goroutine that was made to be switched to.
+type Routine struct {
+	// At is the slot the routine is suspended in, or started in and not yet left. Whoever
+	// suspends the routine writes it.
+	At *Slot
+
+	// Task is what the routine executes at the moment, as sched knows it: a *sched.Task. Written
+	// by whoever continues the routine for another task; this package does not look inside.
+	Task unsafe.Pointer
+
+	// Inner is the innermost continuation that executes on the routine, as package continuation knows it.
+	Inner unsafe.Pointer
+
+	// Next links routines of a pool.
+	Next *Routine
+
+	home  Slot
+	g     uintptr
+	order order // to an idle routine
+}
+
+// New makes a routine that runs main at the first switch to r.At, and ends when main returns. The new
+// goroutine is bound to the caller's OS thread lock as it is now, so the caller should hold none.
+//
+// When main ends, whoever is in the routine's home continues: see [Slot], S3, and [Routine.Home].
+// main may end by a panic only through [Routine.Exit].
+func New(main func(r *Routine)) *Routine {
+	r := &Routine{}
+	r.At = &r.home
+	r.home.start(func() {
+		r.g = getg()
+		table.add(r.g, r)
+		defer table.remove(r.g)
+		main(r)
+	})
+	return r
+}
+
+// Home reports whether the routine is suspended in the slot it was made with, so that it may end
+// when its owner switches to it.
+func (r *Routine) Home() bool { return r.At == &r.home }
+
+// G is the address of the runtime's g of the routine's goroutine, or 0 if it has not run yet or
+// this architecture has no way to read it.
+func (r *Routine) G() uintptr {
+	if !gIsAddress {
+		return 0
+	}
+	return r.g
+}
+
+// exit is what a routine that is inside runtime.Goexit panics with to end; see [Routine.Exit].
+type exit struct{}
+
+// Exit ends the calling routine from within a runtime.Goexit that is under way (a deferred call).
+// Returning from the deferred call would pass the Goexit on to whoever continues; the panic
+// that Exit makes instead is swallowed by [End].
+func (r *Routine) Exit() { panic(exit{}) }
+
+// End switches to a routine that its owner has told to end, and returns when it has. The routine must be home.
+func (r *Routine) End() {
+	defer func() {
+		if v := recover(); v != nil {
+			if _, ours := v.(exit); !ours {
+				panic(v)
+			}
+		}
+	}()
+	r.home.Switch()
+}
+
+// Self returns the routine of the calling goroutine, or nil on a goroutine that is no routine. It costs a few
+// nanoseconds and does not depend on goroutine labels or contexts.
+func Self() *Routine { return table.find(getg()) }

@@ -1,0 +1,48 @@
+//go:build !vtscope_chan
+
+package coro
+
+import "iter"
+
+// A Slot holds one suspended goroutine.
+//
+//	S1  Exactly one goroutine is in a slot, except between the end of its first occupant and the
+//	    slot's death, when there is none.
+//	S2  A switch puts the caller where the goroutine that continues was. So goroutines wander between slots.
+//	S3  A goroutine that ends continues whoever is in its *home*, the slot it was made with
+//	    (runtime.coroexit). Nobody may end a routine while a stranger is in its home.
+//
+// It stands on iter.Pull. Both functions of a pull, next and yield, are the same exchange
+// (runtime.coroswitch) behind a check that they alternate; that yield is called from another goroutine than
+// the one that was given it, as S2 wants, is no promise of package iter. [check] tries it at
+// start-up; the build tag vtscope_chan selects the same thing on channels.
+type Slot struct {
+	next  func() (struct{}, bool)
+	yield func(struct{}) bool
+	taken bool // next was called last, so yield is due
+	lock  lockState
+}
+
+// Switch suspends the caller in the slot and continues the goroutine that was in it. It returns when somebody
+// switches to the caller.
+//
+// The caller must own the slot, and [Locked] must equal what it was when the slot was made: else
+// the Go runtime ends the process.
+func (s *Slot) Switch() {
+	if s.taken {
+		s.taken = false
+		s.yield(struct{}{})
+		return
+	}
+	s.taken = true
+	s.next()
+}
+
+// start makes a goroutine that runs f when the slot is first switched to.
+func (s *Slot) start(f func()) {
+	s.lock = currentLock()
+	s.next, _ = iter.Pull(func(yield func(struct{}) bool) {
+		s.yield = yield
+		f()
+	})
+}
