@@ -1,0 +1,113 @@
+import { useState } from "preact/hooks";
+import { change, count, duration, leaf } from "./format";
+import { Empty, Panel, useInView } from "./panel";
+import type { GroupRow } from "./protocol";
+import { useStill } from "./rows";
+import { chosenScope } from "./scopes";
+import { Word } from "./states";
+import type { State } from "./store";
+
+interface GroupsProps {
+  state: State;
+  active: boolean;
+  activate: () => void;
+  choose: (row: GroupRow) => void;
+}
+
+/** chosenGroup is the key of the group whose stack is shown: the route's, else the largest. */
+export function chosenGroup(state: State): string {
+  return state.route.group || (state.groups?.rows[0]?.key ?? "");
+}
+
+export function Groups({ state, active, activate, choose }: GroupsProps) {
+  const [over, hover] = useState(false);
+  const groups = state.groups;
+  const scope = chosenScope(state);
+  const chosen = chosenGroup(state);
+  const placed = useStill(groups?.rows ?? [], (r) => r.key, over, `${state.process?.key} ${groups?.scope}`);
+  const list = useInView(chosen, active);
+  return (
+    <Panel
+      id="groups"
+      title="Stack groups"
+      note={
+        <>
+          {groups && !groups.missing && (
+            <>
+              {count(groups.total)} threads in and below <b>{scope?.name ?? groups.scope}</b>
+            </>
+          )}
+          {over && " · order held"}
+        </>
+      }
+      active={active}
+      onActivate={activate}
+      onHover={hover}
+    >
+      {!groups || groups.missing || placed.length === 0 ? (
+        <Empty>{why(state)}</Empty>
+      ) : (
+        <div class="list" role="listbox" aria-label="stack groups" ref={list}>
+          <div class="row head" aria-hidden="true">
+            <span>threads</span>
+            <span>change</span>
+            <span>state</span>
+            <span>waits at ‹ called by</span>
+            <span>median wait</span>
+          </div>
+          {placed.map(({ row, gone }) => (
+            <div
+              key={row.key}
+              role="option"
+              aria-selected={row.key === chosen}
+              class={gone ? "row gone" : "row"}
+              onClick={() => choose(row)}
+              title={`${row.scope}\nwait ${duration(row.min)} .. ${duration(row.max)}, median ${duration(row.median)}`}
+            >
+              <span class="bar" style={{ width: `${groups.total > 0 ? (100 * row.count) / groups.total : 0}%` }} />
+              <span class="number">{count(row.count)}</span>
+              <span class={row.change > 0 ? "change up" : "change"}>{gone ? "gone" : change(row.change)}</span>
+              <span class="what">
+                <Word state={row.state} />
+                {row.reason && row.reason !== row.state && <em>{row.reason}</em>}
+              </span>
+              <span class="where">
+                <Place row={row} />
+              </span>
+              <span class="wait">{duration(row.median)}</span>
+            </div>
+          ))}
+          {groups.rest.rows > 0 && (
+            <p class="rest">
+              {count(groups.rest.rows)} more groups with {count(groups.rest.threads)} threads
+            </p>
+          )}
+        </div>
+      )}
+    </Panel>
+  );
+}
+
+function Place({ row }: { row: GroupRow }) {
+  if (!row.top) {
+    return <span class="dim">{row.state === "mounted" ? "executing: no stack while it runs" : "no stack recorded"}</span>;
+  }
+  return (
+    <>
+      <code>{leaf(row.top)}</code>
+      {row.caller && (
+        <>
+          {" "}
+          <span class="dim">‹ {leaf(row.caller)}</span>
+        </>
+      )}
+    </>
+  );
+}
+
+function why(state: State): string {
+  if (!state.process) return "No process to show.";
+  if (state.process.missing) return state.process.missing;
+  if (!state.groups) return "The first snapshot is on its way.";
+  return state.groups.missing || "No threads in this scope or below it.";
+}

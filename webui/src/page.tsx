@@ -1,0 +1,22 @@
+import { render } from "preact";
+import { App } from "./app";
+import "./page.css";
+import { Store } from "./store";
+
+const root = document.getElementById("page");
+if (!root) throw new Error("index.html has no element with the id page");
+
+let queued = false;
+const store = new Store(() => {
+  if (queued) return;
+  queued = true;
+  queueMicrotask(draw);
+});
+
+function draw(): void {
+  queued = false;
+  render(<App state={store.state} store={store} />, root as HTMLElement);
+}
+
+root.replaceChildren();
+draw();

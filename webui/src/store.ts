@@ -1,0 +1,121 @@
+import { Connection } from "./connection";
+import type { Link, Listener } from "./connection";
+import { extend, noHistory } from "./history";
+import type { History } from "./history";
+import type { Carriers, Config, Frame, Groups, Problem, Process, ProcessRow, Scopes, Stack } from "./protocol";
+import { readRoute, writeRoute } from "./route";
+import type { Route } from "./route";
+
+/** Everything that the views draw. Replaced as a whole on each change, never changed in place. */
+export interface State {
+  link: Link;
+  route: Route;
+  config: Config | null;
+  problem: Problem | null;
+  frameTime: number; // agent's clock at the last frame; 0: none yet
+  lost: number;
+  processes: ProcessRow[] | null;
+  process: Process | null;
+  scopes: Scopes | null;
+  groups: Groups | null;
+  stack: Stack | null;
+  carriers: Carriers | null;
+  history: History;
+  moved: string; // why the page shows another process than before; else ""
+}
+
+const empty = { process: null, scopes: null, groups: null, stack: null, carriers: null, history: noHistory };
+
+/** Store holds the page's state, follows the URL, and tells one view tree when to draw again. */
+export class Store implements Listener {
+  state: State = {
+    link: { how: "connecting" },
+    route: readRoute(location.hash),
+    config: null,
+    problem: null,
+    frameTime: 0,
+    lost: 0,
+    processes: null,
+    moved: "",
+    ...empty,
+  };
+  private readonly connection: Connection;
+
+  constructor(private readonly changed: () => void) {
+    const secure = location.protocol === "https:" ? "wss:" : "ws:";
+    this.connection = new Connection(`${secure}//${location.host}/ws`, this);
+    this.ask();
+    addEventListener("hashchange", () => this.follow(readRoute(location.hash)));
+  }
+
+  /** go shows something else and puts it in the URL. Members left out stay. */
+  go(to: Partial<Route>): void {
+    const route = { ...this.state.route, ...to };
+    if (to.process !== undefined && to.process !== this.state.route.process) {
+      route.scope = to.scope ?? "";
+      route.group = to.group ?? "";
+    } else if (to.scope !== undefined && to.scope !== this.state.route.scope) {
+      route.group = to.group ?? "";
+    }
+    history.replaceState(null, "", location.pathname + location.search + writeRoute(route));
+    this.follow(route);
+  }
+
+  private follow(route: Route): void {
+    const other = route.process !== this.state.route.process;
+    this.set({ route, moved: "", problem: null, ...(other ? empty : {}) });
+    this.ask();
+  }
+
+  private ask(): void {
+    const { process, scope, group } = this.state.route;
+    this.connection.subscribe(process, scope, group);
+  }
+
+  link(link: Link): void {
+    this.set({ link });
+  }
+
+  config(config: Config): void {
+    this.set({ config, problem: null });
+  }
+
+  problem(problem: Problem): void {
+    this.set({ problem });
+  }
+
+  frame(frame: Frame): void {
+    const state: Partial<State> = { frameTime: frame.time, lost: frame.lost };
+    if (frame.processes) state.processes = frame.processes;
+    if (frame.process) state.process = frame.process;
+    if (frame.scopes) state.scopes = frame.scopes;
+    if (frame.groups) state.groups = frame.groups;
+    if (frame.stack) state.stack = frame.stack;
+    if (frame.carriers) state.carriers = frame.carriers;
+    if (frame.points) {
+      state.history = extend(this.state.history, frame.points, this.state.config?.points ?? 600);
+    }
+    const before = this.state.process;
+    this.set(state);
+    this.settle(before);
+  }
+
+  /**
+   * settle keeps the view when the process it showed is not known any more, as after a restart of
+   * vtserve --demo: if exactly one living process runs the same program, the page follows that one.
+   */
+  private settle(before: Process | null): void {
+    const { process, route, processes } = this.state;
+    if (!process?.missing || !route.process || !before || before.missing) return;
+    const same = (processes ?? []).filter((p) => p.program === before.program && p.gone === 0);
+    const heir = same[0];
+    if (same.length !== 1 || !heir) return;
+    this.go({ process: String(heir.pid), scope: route.scope, group: "" });
+    this.set({ moved: `${before.program} (pid ${before.pid}) is gone. This is ${heir.program} (pid ${heir.pid}).` });
+  }
+
+  private set(change: Partial<State>): void {
+    this.state = { ...this.state, ...change };
+    this.changed();
+  }
+}
