@@ -1,0 +1,162 @@
+# vtscope. The two commands of a newcomer are `make run` and `make test`; `make check` is what CI adds.
+#
+#   make run                     build everything, start vtserve with the demo shop
+#   make test                    install what the tests need, run all tests of all modules
+#   make test PKGS=./dump/...    the tests of some packages of the main module
+#   make test RUN=TestName       some tests
+#   make test SHARD=2/4          every fourth package, from the second on
+#   make check                   formats, vet, lints, races, tags, fallbacks, other systems (check-NAME: one of them)
+#   make bench                   all benchmarks, each beside its peer
+#   make bench-check             one line per budget: figure, limit, ok or over
+#   make ui                      rebuild the page's bundle
+#   make skips                   list the tests that may be skipped, and why
+#   make nightly                 what takes too long for CI
+#   make clean                   remove what was built
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.NOTPARALLEL:
+.DEFAULT_GOAL := build
+
+GO ?= go
+PKGS ?= ./...
+RUN ?=
+SHARD ?=
+
+RUNTIME := ./runtime/...
+TIMEOUT := 5m
+gotest := $(GO) test -timeout $(TIMEOUT)
+
+# Folders with a go.mod, the main module's first. Modules without packages (internal/tools) have nothing to test.
+modules := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path '*/node_modules/*' -not -path '*/testdata/*'))))
+nested := $(filter-out . ./internal/tools,$(modules))
+
+.PHONY: build run test check bench bench-check ui skips nightly clean
+
+# --- build and run ---
+
+programs := vtserve vtdump shop storm
+from_vtserve := ./cmd/vtserve
+from_vtdump := ./cmd/vtdump
+from_shop := ./fixtures/shop
+from_storm := ./fixtures/storm
+
+build: $(programs:%=bin/%)
+
+# Go knows better than make what is up to date.
+.PHONY: $(programs:%=bin/%)
+$(programs:%=bin/%): bin/%:
+	@$(GO) build -o $@ $(from_$*)
+
+run: build
+	@exec bin/vtserve --demo
+
+# --- test ---
+
+.PHONY: test-needs test-main test-nested
+test: test-needs test-main test-nested
+
+test-needs:
+	@.ci/install chromium=chromium
+
+test-main:
+	@$(gotest) -count=1 $(if $(RUN),-run '$(RUN)') $$($(GO) list $(PKGS) | $(shard))
+
+# The nested modules go with the whole tree, and with its first shard.
+test-nested:
+ifeq ($(PKGS),./...)
+ifneq ($(filter 1/%,$(or $(SHARD),1/1)),)
+	@for m in $(nested); do \
+		(cd $$m && $(gotest) -count=1 $(if $(RUN),-run '$(RUN)') ./...) || exit; \
+	done
+endif
+endif
+
+shard = awk -v shard='$(or $(SHARD),1/1)' 'BEGIN { split(shard, s, "/") } (NR - 1) % s[2] == s[1] - 1'
+
+# --- check ---
+
+checks := fmt vet lint generate ui skips race invariants chan-coro one-processor recorder-off no-cgo darwin windows arm64
+check: $(checks:%=check-%)
+	@echo "check: $(words $(checks)) of $(words $(checks)) passed"
+
+.PHONY: $(checks:%=check-%)
+$(checks:%=check-%): check-%: say-%
+.PHONY: $(checks:%=say-%)
+$(checks:%=say-%): say-%:
+	@echo "check: $*"
+
+check-fmt:
+	@bad=$$(gofmt -l $$(find . -name '*.go' -not -path '*/node_modules/*')); \
+	[ -z "$$bad" ] || { echo "not formatted:" $$bad; exit 1; }
+
+check-vet:
+	@for m in . $(nested); do (cd $$m && $(GO) vet ./...) || exit; done
+
+# The linter is a module of its own (internal/tools), so that users of the runtime do not see its needs.
+build/staticcheck: internal/tools/go.mod internal/tools/go.sum
+	@$(GO) build -C internal/tools -o $(CURDIR)/$@ honnef.co/go/tools/cmd/staticcheck
+
+check-lint: build/staticcheck
+	@for m in . $(nested); do (cd $$m && $(CURDIR)/build/staticcheck ./...) || exit; done
+
+# Generated files must be as their generators make them: generating changes nothing.
+check-generate:
+	@before=$$(git status --porcelain; git diff); $(GO) generate ./...; after=$$(git status --porcelain; git diff); \
+	[ "$$before" = "$$after" ] || { echo "go generate ./... changed:"; git status --short; exit 1; }
+
+check-race:
+	@$(gotest) -race $(RUNTIME)
+
+check-invariants:
+	@$(gotest) -tags invariants $(RUNTIME)
+
+check-chan-coro:
+	@$(gotest) -tags vtscope_chan $(RUNTIME)
+
+check-one-processor:
+	@GOMAXPROCS=1 $(gotest) -count=1 $(RUNTIME)
+
+check-recorder-off:
+	@VTSCOPE=off $(gotest) -count=1 $(RUNTIME)
+
+check-no-cgo:
+	@CGO_ENABLED=0 $(GO) build ./... && CGO_ENABLED=0 $(gotest) $(RUNTIME)
+
+check-darwin: export GOOS = darwin
+check-windows: export GOOS = windows
+check-arm64: export GOARCH = arm64
+check-darwin check-windows check-arm64:
+	@$(GO) build ./... && $(GO) vet ./...
+
+check-ui:
+	@$(GO) run -C webui/build . -check
+
+check-skips:
+	@! grep -rnE '\.(SkipNow\(|Skip\(\))' --include='*_test.go' . || { echo "a skip without a reason"; exit 1; }
+
+# --- the rest ---
+
+bench:
+	@$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./bench/
+
+bench-check:
+	@$(GO) run ./internal/benchcheck
+
+ui:
+	@$(GO) run -C webui/build .
+
+skips:
+	@grep -rnE '\.Skipf?\(' --include='*_test.go' . | sed -E 's/^\.\///; s/:[[:space:]]+/: /'
+
+nightly: test check
+	@for p in $$($(GO) list ./...); do \
+		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+			$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime 60s $$p || exit; \
+		done; \
+	done
+	@$(GO) test -race -count=5 -timeout 60m $(RUNTIME)
+	@$(MAKE) bench bench-check
+
+clean:
+	@rm -rf bin build
