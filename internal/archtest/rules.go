@@ -1,0 +1,129 @@
+package archtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Module is the path of the main module. Packages of it are named relative to it in rules and edges.
+const Module = "github.com/vtscope/vtscope"
+
+// An edge says that package from imports package to. Packages of the main module are named without the
+// module's path ("runtime/flight"), others in full, those of the standard library with "std/" before them.
+type edge struct{ from, to string }
+
+// A rule is about the imports of some packages. Patterns are package names, or a name and "/..." for it and all below.
+type rule struct {
+	of     []string // packages the rule is about
+	except []string // of these: not
+	may    []string // they may import these alone, beside the standard library and their own kind; or
+	not    []string // they must not import these
+	why    string
+}
+
+// observers read flight files. They never run inside what they look at.
+var observers = []string{"agent/...", "dump/...", "tracing/...", "webui/...", "cmd/..."}
+
+var (
+	delve         = []string{"github.com/go-delve/delve/..."}
+	openTelemetry = []string{"go.opentelemetry.io/..."}
+)
+
+// rules are the arrows of DESIGN.md, section 2.
+var rules = []rule{
+	{
+		of:  []string{"runtime/..."},
+		may: []string{"runtime/...", "internal/invariant", "github.com/petermattis/goid", "golang.org/x/sys/..."},
+		why: "a program that only wants threads compiles only the runtime; each need is a decision of its own",
+	},
+	{
+		of:  []string{"runtime/flight/..."},
+		may: []string{"runtime/flight/...", "internal/invariant", "golang.org/x/sys/..."},
+		why: "the flight file is the meeting point of runtime and observers: it knows neither",
+	},
+	{
+		of:     observers,
+		except: []string{"cmd/vtserve"},
+		not:    []string{"runtime/continuation/...", "runtime/sched/...", "runtime/vthread/...", "runtime/structured/...", "runtime/vsync/...", "runtime/vnet/...", "runtime/vfile/...", "runtime/durable/...", "runtime/vttest/...", "runtime/internal/..."},
+		why:    "observers meet the runtime in runtime/flight alone, so that they work without the process",
+	},
+	{
+		of:  []string{"cmd/vtserve"},
+		not: []string{"runtime/continuation/...", "runtime/sched/...", "runtime/vthread/...", "runtime/structured/...", "runtime/vsync/...", "runtime/internal/..."},
+		why: "the server observes; what it demonstrates runs in a process of its own",
+	},
+	{
+		of:  []string{"dump/..."},
+		not: []string{"agent/...", "webui/...", "tracing/..."},
+		why: "a dump is one look; following, serving and exporting are built on it",
+	},
+	{
+		of:  []string{"webui/..."},
+		not: []string{"agent/...", "dump/...", "runtime/...", "tracing/..."},
+		why: "the page knows the protocol, not the server",
+	},
+	{
+		of:     []string{"..."},
+		except: []string{"dump/delve/..."},
+		not:    delve,
+		why:    "Delve is imported by dump/delve alone",
+	},
+	{
+		of:     []string{"..."},
+		except: []string{"tracing/...", "cmd/..."},
+		not:    openTelemetry,
+		why:    "OpenTelemetry is one way out of several, and lives in tracing",
+	},
+	{
+		of:     []string{"..."},
+		except: []string{"fixtures/...", "bench/..."},
+		not:    []string{"fixtures/...", "bench/..."},
+		why:    "fixtures and benchmarks are run, not imported",
+	},
+	{
+		of:  []string{"..."},
+		not: []string{"cmd/..."},
+		why: "a command only wires; what others need belongs in a package",
+	},
+	{
+		of:     []string{"..."},
+		except: []string{"internal/leaktest", "runtime/vttest/...", "runtime/sched/schedtest", "runtime/flight/flighttest"},
+		not:    []string{"std/testing/..."},
+		why:    "what tests need sits in …test packages, which no program imports",
+	},
+}
+
+// check returns a line for each edge that breaks a rule.
+func check(rules []rule, edges []edge) (broken []string) {
+	for _, e := range edges {
+		for _, r := range rules {
+			if r.forbids(e) {
+				broken = append(broken, fmt.Sprintf("%s imports %s: %s", e.from, e.to, r.why))
+			}
+		}
+	}
+	return broken
+}
+
+func (r rule) forbids(e edge) bool {
+	if !anyMatches(r.of, e.from) || anyMatches(r.except, e.from) {
+		return false
+	}
+	if r.may != nil {
+		return !strings.HasPrefix(e.to, "std/") && !anyMatches(r.may, e.to)
+	}
+	return anyMatches(r.not, e.to)
+}
+
+func anyMatches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
+}
+
+func matches(pattern, name string) bool {
+	if pattern == "..." {
+		return true
+	}
+	below, all := strings.CutSuffix(pattern, "/...")
+	return name == below || all && strings.HasPrefix(name, below+"/")
+}
