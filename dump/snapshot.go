@@ -71,6 +71,7 @@ func (s *Snapshot) KeepTop(n int) {
 // A Process is the one that a snapshot is of.
 type Process struct {
 	PID       int       `json:"pid"`
+	UID       int       `json:"uid"`
 	Program   string    `json:"program"`
 	Exe       string    `json:"exe,omitempty"`
 	GoVersion string    `json:"go_version,omitempty"`
@@ -281,13 +282,17 @@ type Frame struct {
 	Internal bool   `json:"internal,omitempty"` // of vtscope's runtime, Go's runtime or package iter: hidden by default
 }
 
-// Lost counts what the flight file could not hold, or what could not be read from it.
+// Lost counts what the flight file could not hold since the process started, or what could not be read from it.
 type Lost struct {
-	Torn         int    `json:"torn_records"`        // thread records that kept changing while they were read
-	Unrecorded   uint64 `json:"unrecorded_threads"`  // threads started while the thread table was full
-	Stacks       uint64 `json:"unrecorded_stacks"`   // stacks that did not fit
-	Strings      uint64 `json:"unrecorded_strings"`  // strings that did not fit
-	Events       uint64 `json:"dropped_events"`      // events; they change no count of a snapshot
-	Unsymbolised int    `json:"unsymbolised_stacks"` // stacks of this snapshot with addresses instead of names
+	Torn         int    `json:"torn_records"`        // thread records that kept changing while they were read, or make no sense
 	Unplaced     int    `json:"unplaced_threads"`    // threads whose scope is not in the scope table; they count to the root
+	Unsymbolised int    `json:"unsymbolised_stacks"` // stacks of this snapshot with addresses instead of names
+	Unrecorded   uint64 `json:"unrecorded_threads"`  // threads started while the thread table was full
+	Scopes       uint64 `json:"unrecorded_scopes"`   // scopes that did not fit; their threads count to the parent
+	Stacks       uint64 `json:"unrecorded_stacks"`   // stacks that did not fit
+	Symbols      uint64 `json:"unrecorded_symbols"`  // addresses whose names did not fit
+	Strings      uint64 `json:"unrecorded_strings"`  // strings that did not fit
+	Names        uint64 `json:"unrecorded_names"`    // names of threads that did not fit
+	Events       uint64 `json:"dropped_events"`      // events; they change no count of a snapshot
+	Rings        uint64 `json:"unrecorded_rings"`    // rings that did not fit, with all their events
 }

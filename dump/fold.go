@@ -1,0 +1,232 @@
+package dump
+
+import "github.com/vtscope/vtscope/runtime/flight"
+
+// maxExamples is the most examples a group keeps.
+const maxExamples = 5
+
+// A groupKey tells groups apart while threads are folded.
+type groupKey struct {
+	family int32
+	stack  flight.StackID
+	state  flight.State
+	reason flight.Reason
+}
+
+// A group is what is kept of the threads of one key.
+type group struct {
+	key      groupKey
+	count    int
+	waits    waitStat
+	blocker  flight.Blocker
+	mixed    bool // they have different blockers
+	examples [maxExamples]example
+	kept     int // examples in use
+}
+
+// An example is a thread that stands for its group. Its wait is the longest but for those before it.
+type example struct {
+	wait flight.Ticks
+	id   flight.ThreadID
+	name flight.NameRef
+}
+
+// A folder folds threads into groups. Its memory grows with the groups, not with the threads:
+//
+//	F1  Each thread row counts in exactly one of groups, over, bad, or later (until [folder.settle]).
+//	F2  len(groups) <= maxGroups; further threads count in over, and in the states of their family.
+//	F3  len(later) <= maxLater; further threads without a known scope belong to the root.
+type folder struct {
+	tree      *tree
+	now       flight.Ticks
+	maxGroups int
+	examples  int
+
+	groups []group
+	byKey  map[groupKey]int32
+	last   groupKey // of the row before, at lastAt, if there was one
+	lastAt int32
+
+	later    []flight.ThreadRow // of scopes opened after the table of scopes was read
+	over     int
+	bad      int
+	unplaced int
+
+	owners     map[flight.ThreadID]flight.NameRef // owners of scopes, to learn their names
+	ownerMaybe [ownerBits / 64]uint64
+}
+
+const (
+	maxLater  = 1 << 16
+	maxOwners = 1 << 12
+	ownerBits = 1 << 15
+)
+
+func newFolder(t *tree, now flight.Ticks, o Options) *folder {
+	f := &folder{
+		tree:      t,
+		now:       now,
+		maxGroups: o.MaxGroups,
+		examples:  o.Examples,
+		byKey:     map[groupKey]int32{},
+		lastAt:    -1,
+		owners:    map[flight.ThreadID]flight.NameRef{},
+	}
+	if f.maxGroups == 0 {
+		f.maxGroups = 100_000
+	}
+	switch {
+	case o.Examples == 0, o.Examples > maxExamples:
+		f.examples = maxExamples
+	case o.Examples < 0:
+		f.examples = 0
+	}
+	var noName flight.NameRef
+	for i := range t.families {
+		if s := &t.families[i]; s.count == 1 && s.owner != 0 && len(f.owners) < maxOwners {
+			f.owners[s.owner] = noName
+			f.ownerMaybe[s.owner%ownerBits/64] |= 1 << (s.owner % 64)
+		}
+	}
+	return f
+}
+
+// add folds rows, which the caller may reuse afterwards.
+func (f *folder) add(rows []flight.ThreadRow) {
+	for i := range rows {
+		r := &rows[i]
+		if f.ownerMaybe[r.ID%ownerBits/64]&(1<<(r.ID%64)) != 0 {
+			if _, ok := f.owners[r.ID]; ok {
+				f.owners[r.ID] = r.Name
+			}
+		}
+		fam := f.tree.family(r.Scope)
+		if fam < 0 {
+			if len(f.later) < maxLater {
+				f.later = append(f.later, *r)
+				continue
+			}
+			f.unplaced++
+			fam = 0
+		}
+		f.addTo(fam, r)
+	}
+}
+
+// settle folds the rows whose scope was not known, after the table of scopes was read again.
+func (f *folder) settle() {
+	for i := range f.later {
+		fam := f.tree.family(f.later[i].Scope)
+		if fam < 0 {
+			f.unplaced++
+			fam = 0
+		}
+		f.addTo(fam, &f.later[i])
+	}
+	f.later = nil
+}
+
+func (f *folder) addTo(fam int32, r *flight.ThreadRow) {
+	if r.State == flight.StateFree || r.State >= flight.StateCount {
+		f.bad++
+		return
+	}
+	key := groupKey{fam, r.Stack, r.State, r.Reason}
+	// The record keeps what it said when the thread last parked. It holds until the thread executes again.
+	switch {
+	case r.State == flight.StateMounted, r.State == flight.StateNew, r.State == flight.StateDone:
+		key.stack, key.reason = 0, flight.ReasonNone
+	case r.Reason == flight.ReasonYield:
+		key.stack = 0
+	case r.Reason >= flight.ReasonCount:
+		key.reason = flight.ReasonNone
+	}
+	if r.Pins != 0 {
+		f.tree.families[fam].pins += uint64(r.Pins)
+	}
+	at := f.lastAt
+	if key != f.last || at < 0 {
+		var ok bool
+		if at, ok = f.byKey[key]; !ok {
+			if len(f.groups) >= f.maxGroups {
+				f.over++
+				f.tree.families[fam].states[r.State]++
+				return
+			}
+			at = int32(len(f.groups))
+			f.groups = append(f.groups, group{key: key, blocker: r.Blocker})
+			f.byKey[key] = at
+		}
+		f.last, f.lastAt = key, at
+	}
+	g := &f.groups[at]
+	g.count++
+	if r.Blocker != g.blocker {
+		g.mixed = true
+	}
+	var wait flight.Ticks
+	if r.Since < f.now {
+		wait = f.now - r.Since
+	}
+	g.waits.add(wait)
+	if f.examples > 0 && (g.kept < f.examples || wait > g.examples[g.kept-1].wait) {
+		g.keep(example{wait, r.ID, r.Name}, f.examples)
+	}
+}
+
+// keep puts e in its place among the examples, of which there are at most limit.
+func (g *group) keep(e example, limit int) {
+	i := g.kept
+	for i > 0 && g.examples[i-1].wait < e.wait {
+		i--
+	}
+	if i >= limit {
+		return
+	}
+	if g.kept < limit {
+		g.kept++
+	}
+	copy(g.examples[i+1:g.kept], g.examples[i:g.kept-1])
+	g.examples[i] = e
+}
+
+// merge adds the threads of o, which must not be used afterwards.
+func (g *group) merge(o *group, examples int) {
+	g.count += o.count
+	g.waits.merge(&o.waits)
+	g.mixed = g.mixed || o.mixed || g.blocker != o.blocker
+	for _, e := range o.examples[:o.kept] {
+		g.keep(e, examples)
+	}
+}
+
+// sum adds up the states of the families. It is called once, after the last thread.
+func (f *folder) sum() {
+	for i := range f.groups {
+		k := &f.groups[i].key
+		f.tree.families[k.family].states[k.state] += f.groups[i].count
+	}
+}
+
+// mergeEqualStacks merges groups whose stacks look the same: two calls on one line have two addresses and so
+// two stacks in the file. shown maps a stack of the file to one that stands for all that look like it.
+func (f *folder) mergeEqualStacks(shown func(flight.StackID) flight.StackID) []group {
+	clear(f.byKey)
+	n := 0
+	for i := range f.groups {
+		g := &f.groups[i]
+		g.key.stack = shown(g.key.stack)
+		if at, ok := f.byKey[g.key]; ok {
+			f.groups[at].merge(g, f.examples)
+			continue
+		}
+		f.byKey[g.key] = int32(n)
+		if n != i {
+			f.groups[n] = *g
+		}
+		n++
+	}
+	f.groups = f.groups[:n]
+	f.lastAt = -1
+	return f.groups
+}

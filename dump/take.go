@@ -1,0 +1,171 @@
+package dump
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// Take reads the threads of a flight file and folds them. It does not pause the process, and works as
+// well when the process is stopped or gone. What the file holds may be damaged: then the snapshot says in
+// Incomplete what is missing. The error is that of ctx, or says that not even the header makes sense.
+func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
+	began := time.Now()
+	p := r.Process()
+	s := &Snapshot{
+		Format: Format,
+		Taken:  began,
+		AsOf:   began,
+		Process: Process{
+			PID: p.PID, UID: p.UID, Program: p.Program, Exe: p.Exe, GoVersion: p.GoVersion, Started: p.Start,
+			Status: Status(p.Status.String()), LastSeen: began, File: p.Path,
+		},
+	}
+	if s.Process.Status.Gone() {
+		s.Process.LastSeen, s.AsOf = p.LastSeen, p.LastSeen
+	}
+
+	t := newTree()
+	scopes, err := r.Scopes()
+	if err != nil {
+		s.miss("scopes: %v", err)
+	}
+	t.add(scopes)
+	s.ScopeCount = max(countOpen(scopes), 1)
+
+	now := r.Now()
+	f := newFolder(t, now, o)
+	torn, err := r.Threads(ctx, f.add)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		s.miss("threads: %v", err)
+	}
+	if len(f.later) > 0 {
+		more, err := r.Scopes()
+		if err != nil {
+			s.miss("scopes: %v", err)
+		}
+		t.add(more)
+		f.settle()
+	}
+	f.sum()
+	s.Lost.Torn = torn + f.bad
+	s.Lost.Unplaced = f.unplaced
+
+	stacks := newStackTable(r.Stack)
+	groups := f.mergeEqualStacks(stacks.shown)
+	s.Stacks = stacks.stacks
+	s.Lost.Unsymbolised = stacks.bare
+
+	var position []int
+	s.Scopes, position = t.scopes()
+	for i := range s.Scopes {
+		sc := &s.Scopes[i]
+		s.States.Add(&sc.States)
+		if sc.Owner != 0 {
+			sc.OwnerName = r.ThreadName(flight.ThreadRow{ID: sc.Owner, Name: f.owners[sc.Owner]})
+		}
+	}
+	s.Threads = s.States.Total()
+	s.Rest.Threads = f.over
+	span := func(ticks flight.Ticks) time.Duration {
+		if ticks > now {
+			ticks = now
+		}
+		return max(r.Time(now).Sub(r.Time(now-ticks)), 0)
+	}
+	s.Groups = make([]Group, len(groups))
+	for i := range groups {
+		g := &groups[i]
+		out := &s.Groups[i]
+		*out = Group{
+			Scope: position[g.key.family], Stack: int(g.key.stack) - 1, State: g.key.state, Reason: g.key.reason,
+			Count:    g.count,
+			Wait:     Wait{span(g.waits.min), span(g.waits.median()), span(g.waits.max)},
+			Examples: make([]Example, g.kept),
+		}
+		if !g.mixed && g.blocker != 0 {
+			out.Blocker = g.blocker.String()
+		}
+		for j, e := range g.examples[:g.kept] {
+			out.Examples[j] = Example{e.id, r.ThreadName(flight.ThreadRow{ID: e.id, Name: e.name}), span(e.wait)}
+		}
+		out.Key = s.groupKey(out)
+	}
+	slices.SortFunc(s.Groups, func(a, b Group) int {
+		return cmp.Or(
+			cmp.Compare(b.Count, a.Count),
+			cmp.Compare(b.Wait.Max, a.Wait.Max),
+			cmp.Compare(a.Scope, b.Scope),
+			cmp.Compare(a.Key, b.Key),
+		)
+	})
+	s.judge(t, r.Lost())
+	s.Took = time.Since(began)
+	return s, nil
+}
+
+func countOpen(rows []flight.ScopeRow) int {
+	n := 0
+	for i := range rows {
+		if rows[i].State != flight.ScopeFree {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Snapshot) groupKey(g *Group) string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %s %s ", s.Scopes[g.Scope].Key, g.State, g.Reason)
+	if g.Stack >= 0 {
+		h.Write([]byte(s.Stacks[g.Stack].Fingerprint))
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
+}
+
+func (s *Snapshot) miss(format string, args ...any) {
+	s.Incomplete = append(s.Incomplete, fmt.Sprintf(format, args...))
+}
+
+// judge decides whether the snapshot is complete, and says why not.
+func (s *Snapshot) judge(t *tree, lost flight.Lost) {
+	l := &s.Lost
+	l.Unrecorded, l.Stacks, l.Symbols, l.Scopes = lost.Threads, lost.Stacks, lost.Symbols, lost.Scopes
+	l.Strings, l.Names, l.Events, l.Rings = lost.Strings, lost.Names, lost.Events, lost.Rings
+	if n := l.Torn; n > 0 {
+		s.miss("%s changed while they were read, and are left out", count(n, "thread record"))
+	}
+	if n := l.Unrecorded; n > 0 {
+		s.miss("%s not recorded so far: the thread table was full", count(n, "thread"))
+	}
+	if n := l.Scopes; n > 0 {
+		s.miss("%s not recorded so far, their threads count to the parents: the scope table was full", count(n, "scope"))
+	}
+	if n := l.Stacks; n > 0 {
+		s.miss("%s not recorded so far: the stack table was full", count(n, "stack"))
+	}
+	if n := l.Strings + l.Names; n > 0 {
+		s.miss("%s not recorded so far: the name and string tables were full", count(n, "name"))
+	}
+	if n := l.Unsymbolised; n > 0 {
+		s.miss("%s in part without names: the process has not written their symbols", count(n, "stack"))
+	}
+	if n := s.Lost.Unplaced; n > 0 {
+		s.miss("%s counted to the root: their scopes are not in the scope table", count(n, "thread"))
+	}
+	if n := t.broken; n > 0 {
+		s.miss("%s shown below the root: their parents are not in the scope table", count(n, "scope"))
+	}
+	if n := s.Rest.Threads; n > 0 {
+		s.miss("%s only counted: there are more than %s groups", count(n, "thread"), thousands(len(s.Groups)))
+	}
+	s.Complete = len(s.Incomplete) == 0
+}

@@ -1,0 +1,313 @@
+package dump
+
+import (
+	"io"
+	"strings"
+	"time"
+)
+
+// TextOptions says how [Text] prints. The zero value is usable.
+type TextOptions struct {
+	// Top is the number of groups shown, the largest ones; 0 means 20, negative all.
+	Top int
+
+	// Depth is the number of frames shown of each stack; 0 means as many as keep the page below 16,000 bytes
+	// and at most eight, negative all.
+	Depth int
+
+	Internal bool // show the frames of vtscope's runtime, Go's runtime and package iter too
+	ASCII    bool // use no character beyond ASCII
+	Color    bool // colour for a terminal
+	Width    int  // columns; longer lines are cut; 0 means 100, less than 40 means 40
+}
+
+// The limits of a page that was not asked to be larger.
+const (
+	defaultTop    = 20
+	defaultWidth  = 100
+	minWidth      = 40
+	pageBytes     = 16_000
+	textExamples  = 3
+	exampleColumn = 32 // columns of an example's name
+)
+
+// A fit is how much of a snapshot goes on a page.
+type fit struct {
+	depth  int // frames of a stack
+	top    int // groups
+	scopes int // lines for scopes without a shown group
+	levels int // levels of the tree with a line for each scope above a shown group
+}
+
+// fits are tried until the page is small enough.
+var fits = []fit{
+	{8, 20, 40, 12}, {6, 20, 40, 12}, {5, 20, 30, 12}, {4, 20, 30, 10}, {3, 20, 30, 8},
+	{2, 20, 20, 6}, {2, 15, 20, 4}, {1, 10, 15, 4}, {1, 5, 10, 3},
+}
+
+// Text prints a snapshot for a person: the scopes as a tree with counts, below each the groups of its
+// threads, largest first. It is one Write unless it is large.
+func Text(w io.Writer, s *Snapshot, o TextOptions) error {
+	if o.Width == 0 {
+		o.Width = defaultWidth
+	}
+	o.Width = max(o.Width, minWidth)
+	all := len(s.Groups)
+	var p *page
+	for i, f := range fits {
+		fixed := o.Depth != 0 && o.Top != 0
+		switch {
+		case o.Depth > 0:
+			f.depth = o.Depth
+		case o.Depth < 0:
+			f.depth = 1 << 30
+		}
+		switch {
+		case o.Top > 0:
+			f.top = o.Top
+		case o.Top < 0:
+			f.top, f.scopes, f.levels = all, len(s.Scopes), len(s.Scopes)
+		}
+		p = newPage(s, o, f)
+		p.print()
+		if fixed || p.b.Len() <= pageBytes || i == len(fits)-1 {
+			break
+		}
+	}
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+// A page is a snapshot being printed.
+type page struct {
+	s *Snapshot
+	o TextOptions
+	f fit
+	glyphs
+	lines
+
+	nodes     []node  // by scope
+	groups    [][]int // by scope: the shown groups
+	countCol  int     // where the counts of the scopes end
+	ownCol    int
+	fileCol   int // where files stand
+	more      int // groups not shown
+	moreCount int // their threads
+}
+
+// A node is a scope's place on the page.
+type node struct {
+	shown    bool
+	gap      bool  // scopes between this one and the one it is printed below are not shown
+	children []int // shown scopes printed below it
+	rest     Scope // Count and Own sum the scopes below it that are not shown
+	lead     string
+	under    string
+}
+
+func newPage(s *Snapshot, o TextOptions, f fit) *page {
+	p := &page{s: s, o: o, f: f, glyphs: unicodeGlyphs, nodes: make([]node, len(s.Scopes)), groups: make([][]int, len(s.Scopes))}
+	if o.ASCII {
+		p.glyphs = asciiGlyphs
+	}
+	p.lines = lines{width: o.Width, color: o.Color, ascii: o.ASCII, cutMark: p.ellipsis}
+	p.choose()
+	p.place()
+	return p
+}
+
+// choose picks the groups and scopes to show.
+func (p *page) choose() {
+	s := p.s
+	p.more, p.moreCount = s.Rest.Groups, s.Rest.Threads
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		if i >= p.f.top {
+			p.more++
+			p.moreCount += g.Count
+			continue
+		}
+		p.groups[g.Scope] = append(p.groups[g.Scope], i)
+		p.nodes[g.Scope].shown = true
+		for at := g.Scope; at >= 0; at = s.Scopes[at].Parent {
+			if s.Scopes[at].Depth <= p.f.levels {
+				p.nodes[at].shown = true
+			}
+		}
+	}
+	if len(s.Scopes) > 0 {
+		p.nodes[0].shown = true
+	}
+	// Then the largest others. A parent is at least as large as its children and stands before them.
+	for _, i := range largestScopes(s.Scopes, p.f.scopes, p.f.levels) {
+		p.nodes[i].shown = true
+	}
+	above := make([]int, len(s.Scopes)) // nearest shown scope, itself included
+	for i := range s.Scopes {
+		parent := s.Scopes[i].Parent
+		up := 0
+		if parent >= 0 {
+			up = above[parent]
+		}
+		if !p.nodes[i].shown {
+			above[i] = up
+			p.nodes[up].rest.Count += s.Scopes[i].Count
+			p.nodes[up].rest.Own += s.Scopes[i].Own
+			continue
+		}
+		above[i] = i
+		if i > 0 {
+			p.nodes[up].children = append(p.nodes[up].children, i)
+			p.nodes[i].gap = up != parent
+		}
+	}
+}
+
+// place gives every shown scope its indentation and finds the columns.
+func (p *page) place() {
+	names, files := 0, 0
+	var walk func(i int)
+	walk = func(i int) {
+		n := &p.nodes[i]
+		names = max(names, width(n.lead)+width(p.scopeName(i)))
+		files = max(files, p.funcWidth(i))
+		for at, c := range n.children {
+			fork, line := p.fork, p.line
+			if at == len(n.children)-1 && n.rest.Count == 0 {
+				fork, line = p.corner, p.blank
+			}
+			child := &p.nodes[c]
+			if width(n.under) > p.o.Width/3 {
+				line = ""
+			}
+			child.lead, child.under = n.under+fork, n.under+line
+			walk(c)
+		}
+	}
+	if len(p.nodes) > 0 {
+		walk(0)
+	}
+	total := len("threads")
+	if len(p.s.Scopes) > 0 {
+		total = max(total, len(thousands(p.s.Scopes[0].Total)))
+	}
+	// Room for the counts, and some for what follows them.
+	names = min(max(names, 24), p.o.Width-2*total-6)
+	p.countCol = names + 2 + total
+	p.ownCol = p.countCol + 2 + total
+	p.fileCol = min(files, p.o.Width*2/3)
+}
+
+// funcWidth returns where the longest function name of the groups of a scope ends.
+func (p *page) funcWidth(scope int) int {
+	w := 0
+	for _, g := range p.groups[scope] {
+		frames, _, _ := p.frames(&p.s.Groups[g])
+		for _, f := range frames {
+			w = max(w, width(p.guide(scope))+frameIndent+width(p.clean(shortFunc(f.Func))))
+		}
+	}
+	return w
+}
+
+const (
+	groupIndent = 2
+	frameIndent = 4
+)
+
+func (p *page) print() {
+	p.header()
+	if len(p.s.Scopes) == 0 {
+		return
+	}
+	p.endLine()
+	p.text(dim, "scope")
+	p.right(dim, "threads", p.countCol)
+	p.right(dim, "own", p.ownCol)
+	p.endLine()
+	var walk func(i int)
+	walk = func(i int) {
+		p.scope(i)
+		for _, g := range p.groups[i] {
+			p.group(i, &p.s.Groups[g])
+		}
+		n := &p.nodes[i]
+		for _, c := range n.children {
+			walk(c)
+		}
+		if n.rest.Count > 0 {
+			p.text(plain, n.under+p.corner)
+			p.text(dim, p.ellipsis+" "+count(n.rest.Count, "more scope"))
+			p.right(dim, thousands(n.rest.Own), p.countCol)
+			p.endLine()
+		}
+	}
+	walk(0)
+	if p.more > 0 || p.moreCount > 0 {
+		p.endLine()
+		p.text(dim, p.ellipsis+" "+count(p.more, "more group")+" with "+count(p.moreCount, "thread"))
+		if p.more > p.s.Rest.Groups {
+			p.text(dim, "   (--top "+number(p.f.top+p.more-p.s.Rest.Groups)+" shows them)")
+		}
+		p.endLine()
+	}
+}
+
+// header prints who this is, how many threads, and how far to trust it.
+func (p *page) header() {
+	s := p.s
+	title := p.clean(s.Process.Program) + " (pid " + number(s.Process.PID) + ")"
+	sizes := "  " + count(s.Threads, "thread") + " in " + count(s.ScopeCount, "scope")
+	p.text(bold, title)
+	p.text(plain, sizes)
+	var states []lineItem
+	for _, st := range stateOrder {
+		if n := s.States[st]; n > 0 {
+			states = append(states, lineItem{stateStyle(st), st.String(), " " + thousands(n)})
+		}
+	}
+	p.wrapped(states)
+
+	age := max(s.Taken.Sub(s.AsOf), 0)
+	took := words(s.Took)
+	switch s.Process.Status {
+	case StatusRunning:
+		p.text(plain, "taken in "+took+", no pause")
+	case StatusStopped:
+		p.text(warn, "process is stopped (SIGSTOP)")
+		p.text(plain, "; taken in "+took)
+	case StatusEnded:
+		p.text(warn, "process has ended; data is "+words(age)+" old")
+		p.text(plain, "; read in "+took)
+	case StatusKilled:
+		p.text(warn, "process was killed; data is "+words(age)+" old")
+		p.text(plain, "; read in "+took)
+	default:
+		p.text(warn, "process is in an unknown state")
+		p.text(plain, "; read in "+took)
+	}
+	if s.Complete {
+		p.text(plain, "; complete")
+	} else {
+		p.text(warn, "; incomplete")
+	}
+	if s.ChangeOver > 0 {
+		p.text(plain, "; "+p.grew+p.shrank+" since "+words(s.ChangeOver)+" ago")
+	}
+	p.endLine()
+	for _, why := range s.Incomplete {
+		p.text(warn, "  ! "+p.clean(why))
+		p.endLine()
+	}
+}
+
+// words writes d with a space before its unit, as sentences have it.
+func words(d time.Duration) string {
+	s := Span(d)
+	if i := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); i > 0 {
+		if strings.IndexAny(s[i:], "0123456789") < 0 {
+			return s[:i] + " " + s[i:]
+		}
+	}
+	return s
+}
