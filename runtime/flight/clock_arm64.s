@@ -1,0 +1,13 @@
+#include "textflag.h"
+
+// func counter() uint64
+TEXT ·counter(SB), NOSPLIT|NOFRAME, $0-8
+	MRS  CNTVCT_EL0, R0
+	MOVD R0, ret+0(FP)
+	RET
+
+// func counterHz() uint64
+TEXT ·counterHz(SB), NOSPLIT|NOFRAME, $0-8
+	MRS  CNTFRQ_EL0, R0
+	MOVD R0, ret+0(FP)
+	RET

@@ -1,0 +1,189 @@
+package flight
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// A ThreadID names a thread for the life of its process. 0 is no thread.
+type ThreadID uint64
+
+// A ScopeID names a structured-concurrency scope for the life of its process. 0 is the root scope.
+type ScopeID uint64
+
+// A ScopeIndex is the position of a scope's record in the flight file. Positions are reused after
+// [Recorder.CloseScope]; 0 is the root scope, which always exists.
+type ScopeIndex uint32
+
+// A StackID names an interned stack: its position in the flight file. 0 is no stack. An id is
+// never reused within a process.
+type StackID uint32
+
+// A StringID names an interned string: its position in the flight file. 0 is the empty string.
+// An id is never reused within a process.
+type StringID uint32
+
+// A NameRef is the position of a thread's name in the flight file. 0 is no name. Slots are reused
+// when a thread has ended.
+type NameRef uint32
+
+// A CarrierID names a carrier. [NoCarrier] stands for whoever is none.
+type CarrierID uint16
+
+// NoCarrier is the carrier of events emitted by goroutines that are no carriers.
+const NoCarrier CarrierID = 0xffff
+
+// A Blocker is what a thread waits for: a kind in the top byte, an id in the 56 bits below.
+// The zero Blocker is none.
+type Blocker uint64
+
+// A BlockerKind is the sort of thing a thread waits for.
+type BlockerKind uint8
+
+// The kinds of blockers. Values are part of the flight format: append, never renumber.
+const (
+	BlockedByNone BlockerKind = iota
+	BlockedByThread
+	BlockedByScope
+	BlockedByLock
+	BlockedByCondition
+	BlockedByTimer
+	BlockedByFile
+
+	BlockerKindCount
+)
+
+// A BlockerInfo is a row of the table of blockers.
+type BlockerInfo struct {
+	Name  string
+	About string
+	Hex   bool // the id is an address
+}
+
+// BlockerKinds describes every kind of blocker, indexed by [BlockerKind].
+var BlockerKinds = [BlockerKindCount]BlockerInfo{
+	BlockedByNone:      {"", "nothing known", false},
+	BlockedByThread:    {"thread", "the end of a thread", false},
+	BlockedByScope:     {"scope", "the threads of a scope", false},
+	BlockedByLock:      {"lock", "the release of a lock", true},
+	BlockedByCondition: {"condition", "a signal of a condition", true},
+	BlockedByTimer:     {"timer", "a time", false},
+	BlockedByFile:      {"file", "readiness of a file descriptor", false},
+}
+
+const blockerIDBits = 56
+
+// MakeBlocker returns the blocker of kind k and the given id; bits of id above the 56th are lost.
+func MakeBlocker(k BlockerKind, id uint64) Blocker {
+	return Blocker(uint64(k)<<blockerIDBits | id&(1<<blockerIDBits-1))
+}
+
+// BlockThread is the blocker of who waits for thread t to end.
+func BlockThread(t ThreadID) Blocker { return MakeBlocker(BlockedByThread, uint64(t)) }
+
+// BlockScope is the blocker of who waits for the threads of scope s.
+func BlockScope(s ScopeID) Blocker { return MakeBlocker(BlockedByScope, uint64(s)) }
+
+// BlockLock is the blocker of who waits for the lock at addr.
+func BlockLock(addr uintptr) Blocker { return MakeBlocker(BlockedByLock, uint64(addr)) }
+
+// BlockCondition is the blocker of who waits for the condition at addr.
+func BlockCondition(addr uintptr) Blocker { return MakeBlocker(BlockedByCondition, uint64(addr)) }
+
+// BlockFile is the blocker of who waits for file descriptor fd.
+func BlockFile(fd uintptr) Blocker { return MakeBlocker(BlockedByFile, uint64(fd)) }
+
+// Kind returns the sort of thing b is.
+func (b Blocker) Kind() BlockerKind { return BlockerKind(b >> blockerIDBits) }
+
+// ID returns b's id within its kind: a thread or scope id, an address, a descriptor.
+func (b Blocker) ID() uint64 { return uint64(b) & (1<<blockerIDBits - 1) }
+
+// String returns, for example, "thread #12", "lock 0xc000010000" or "" for none.
+func (b Blocker) String() string {
+	k := b.Kind()
+	switch {
+	case k == BlockedByNone:
+		return ""
+	case k >= BlockerKindCount:
+		return fmt.Sprintf("unknown(%d) %#x", k, b.ID())
+	case BlockerKinds[k].Hex:
+		return BlockerKinds[k].Name + " 0x" + strconv.FormatUint(b.ID(), 16)
+	}
+	return BlockerKinds[k].Name + " #" + strconv.FormatUint(b.ID(), 10)
+}
+
+// A CarrierState is what a carrier is doing.
+type CarrierState uint8
+
+// The states of a carrier. Values are part of the flight format: append, never renumber.
+const (
+	CarrierFree    CarrierState = iota // the ring belongs to no carrier
+	CarrierIdle                        // waits for work
+	CarrierRunning                     // runs or looks for threads
+	CarrierHeld                        // held by a pinned thread
+	CarrierStopped                     // has left its scheduler
+
+	CarrierStateCount
+)
+
+// CarrierStates names every state of a carrier, indexed by [CarrierState].
+var CarrierStates = [CarrierStateCount]string{"free", "idle", "running", "held", "stopped"}
+
+// String returns the state's name.
+func (s CarrierState) String() string {
+	if s < CarrierStateCount {
+		return CarrierStates[s]
+	}
+	return "unknown"
+}
+
+// A ScopeState is what a scope is doing.
+type ScopeState uint8
+
+// The states of a scope. Values are part of the flight format: append, never renumber.
+const (
+	ScopeFree    ScopeState = iota // the record belongs to no scope
+	ScopeOpen                      // threads can be forked
+	ScopeJoining                   // its owner waits for its threads
+	ScopeClosed                    // its owner has left it
+
+	ScopeStateCount
+)
+
+// ScopeStates names every state of a scope, indexed by [ScopeState].
+var ScopeStates = [ScopeStateCount]string{"free", "open", "joining", "closed"}
+
+// String returns the state's name.
+func (s ScopeState) String() string {
+	if s < ScopeStateCount {
+		return ScopeStates[s]
+	}
+	return "unknown"
+}
+
+// RecordFlags tell what sort of thread a record describes.
+type RecordFlags uint32
+
+// The flags of a thread. Values are part of the flight format.
+const (
+	RecordOnGoroutine RecordFlags = 1 << iota // placed on a goroutine of its own
+	RecordOnOSThread                          // placed on an OS thread of its own
+)
+
+// A RingOwner tells who writes to a ring.
+type RingOwner uint8
+
+// The owners of rings. Values are part of the flight format.
+const (
+	RingOfCarrier RingOwner = iota
+	RingOfOthers            // goroutines that are no carriers, one at a time
+)
+
+// String returns "carrier" or "others".
+func (o RingOwner) String() string {
+	if o == RingOfCarrier {
+		return "carrier"
+	}
+	return "others"
+}

@@ -1,0 +1,234 @@
+package flight
+
+// The layout of a flight file; docs/flight-format.md is the specification. All numbers are little
+// endian, structs have no implicit padding, and TestLayoutMatchesTheSpecification pins every offset.
+
+const (
+	// FormatVersion is the version of the flight format this package writes.
+	FormatVersion = 1
+
+	formatMagic = "vtscope\x00flight\x00\n"
+
+	headerSize    = 64 << 10 // header page and segment directory
+	headerPage    = 4 << 10
+	maxSegments   = (headerSize - headerPage) / segmentEntrySize
+	segmentAlign  = 64 << 10 // the largest page size of the supported architectures
+	maxFileString = 4096     // bytes of one interned string
+
+	segmentEntrySize = 32
+	ringHeaderSize   = 512
+	eventSize        = 32
+	recordSize       = 64
+	scopeSize        = 64
+	nameSize         = 64
+	nameText         = 48
+	unitSize         = 8  // strings and stacks lie at multiples of it
+	tableHeaderSize  = 64 // at the start of string, stack and symbol segments
+
+	threadsPerSegment = 16384
+	threadSegmentSize = 2 * threadsPerSegment * recordSize
+	coldOffset        = threadsPerSegment * recordSize // from a thread's hot record to its cold one
+
+	tableSegmentSize = 256 << 10 // string, stack and symbol segments
+	unitsPerSegment  = tableSegmentSize / unitSize
+
+	maxStackDepth = 64
+	kindSlots     = 32
+)
+
+// A segmentKind is what a segment holds.
+type segmentKind uint16
+
+const (
+	segmentNone segmentKind = iota
+	segmentRing
+	segmentThread
+	segmentScope
+	segmentName
+	segmentString
+	segmentStack
+	segmentSymbol
+
+	segmentKindCount
+)
+
+var segmentKindNames = [segmentKindCount]string{"none", "ring", "thread", "scope", "name", "string", "stack", "symbol"}
+
+func (k segmentKind) String() string {
+	if k < segmentKindCount {
+		return segmentKindNames[k]
+	}
+	return "unknown"
+}
+
+const (
+	statusRunning = 1
+	statusEnded   = 2
+)
+
+// An anchor ties the clock to the kernel's.
+type anchor struct {
+	Ticks uint64
+	Mono  int64 // CLOCK_MONOTONIC, nanoseconds
+	Real  int64 // CLOCK_REALTIME, nanoseconds
+}
+
+// The counters of what was lost, as indexes of fileHeader.Lost.
+const (
+	lostThreads = iota // threads without a record
+	lostEvents         // events dropped because every striped ring was busy
+	lostStrings        // strings that found no room
+	lostStacks         // stacks that found no room
+	lostSymbols        // program counters that found no room
+	lostScopes         // scopes without a record
+	lostNames          // names that found no room
+	lostRings          // rings that found no room in the file
+	lostSlots   = 8
+)
+
+// fileHeader lies at offset 0.
+type fileHeader struct {
+	Magic      [16]byte
+	Version    uint32
+	HeaderSize uint32
+	PID        uint32
+	UID        uint32
+	StartTime  uint64 // field 22 of /proc/PID/stat
+	BootID     [16]byte
+	WallStart  int64 // CLOCK_REALTIME when the recorder started, nanoseconds
+	Status     uint32
+	Segments   uint32 // entries of the directory in use; stored after the entry
+	ClockKind  uint32
+	AnchorSeq  uint32 // odd while Anchors change
+	Anchors    [2]anchor
+	Heartbeat  int64  // CLOCK_REALTIME of the newest sign of life, nanoseconds
+	PIDSpace   uint64 // inode of the pid namespace PID belongs to, 0 unknown
+	Lost       [lostSlots]uint64
+	LostKinds  [kindSlots]uint64 // dropped events by kind
+	Address    uint64            // of this header in the process
+	GoArch     [16]byte
+	GoVersion  [64]byte
+	Program    [64]byte
+	Exe        [1024]byte
+}
+
+// segmentEntry is a row of the directory, which starts at headerPage.
+type segmentEntry struct {
+	Offset  uint64 // in the file
+	Address uint64 // of the mapping in the process
+	Size    uint32
+	Kind    segmentKind
+	Ordinal uint16 // counts the segments of the kind
+	Stride  uint32 // bytes of one record; 0 if they vary
+	Count   uint32 // records; 0 if they vary
+}
+
+// ringHeader precedes a ring's events.
+type ringHeader struct {
+	Head    uint64 // events ever written
+	Size    uint32 // events, a power of two
+	Carrier uint16
+	State   uint8
+	Owner   uint8
+	Drops   uint64 // reserved
+	_       [104]byte
+	Counts  [kindSlots]uint64
+	_       [128]byte
+}
+
+// event is a slot of a ring.
+type event struct {
+	Time   uint64
+	Word   uint64 // kind | code<<8 | carrier<<16 | stack<<32
+	Thread uint64
+	Arg    uint64
+}
+
+// coldRecord is the part of a thread's record that is written once.
+type coldRecord struct {
+	ID      uint64
+	Created uint64
+	Creator uint64
+	G       uint64 // address of the runtime.g of the goroutine it runs on
+	GoID    uint64
+	Entry   uint64 // pc of the body
+	_       [16]byte
+}
+
+// scopeRecord describes a scope.
+type scopeRecord struct {
+	Ver      uint32
+	State    uint32 // low byte
+	ID       uint64
+	Owner    uint64
+	Opened   uint64
+	Deadline uint64
+	Parent   uint32
+	Name     uint32
+	_        [16]byte
+}
+
+// nameRecord holds a thread's name.
+type nameRecord struct {
+	Ver    uint32
+	Len    uint16 // of the text, bytes
+	Flags  uint16
+	Thread uint64
+	Text   [nameText]byte
+}
+
+const nameTruncated = 1
+
+// tableHeader starts string, stack and symbol segments.
+type tableHeader struct {
+	Used uint64 // bytes in use, this header included; stored after the record
+	_    [56]byte
+}
+
+// stackRecord precedes a stack's program counters.
+type stackRecord struct {
+	Hash  uint64
+	N     uint16
+	Flags uint16
+	Skip  uint16 // logical frames to leave out at the top
+	Ready uint16 // 1 once complete
+}
+
+const (
+	stackRecordSize = 16
+	stackTruncated  = 1
+)
+
+// stringRecord precedes a string's bytes.
+type stringRecord struct {
+	Len   uint16
+	Flags uint16
+	Sum   uint32 // low half of the hash, to tell strays
+}
+
+const (
+	stringRecordSize = 8
+	stringTruncated  = 1
+)
+
+// symbolRecord precedes the frames of one program counter, innermost first.
+type symbolRecord struct {
+	PC uint64
+	N  uint32
+	_  uint32
+}
+
+// symbolFrame is a frame of a symbolRecord.
+type symbolFrame struct {
+	Func  uint32
+	File  uint32
+	Line  uint32
+	Flags uint32
+}
+
+const (
+	symbolRecordSize = 16
+	symbolFrameSize  = 16
+	frameInlined     = 1
+	frameInternal    = 2
+)

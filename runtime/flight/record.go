@@ -1,0 +1,224 @@
+package flight
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// A Record is a thread's row in the flight file, seen by readers of other processes. A nil Record
+// stands for a thread that is not recorded; all methods accept it.
+//
+//	V1  Ver is odd while a method changes the record and even between; a reader accepts a copy
+//	    only if Ver is even and a second copy, made after the first, is the same.
+//	V2  One writer at a time: whoever owns the thread's state. It writes before it gives the
+//	    state away. Only Name may be stored by others ([Recorder.SetName]); it is one word
+//	    and not covered by Ver.
+//	V3  A writer never waits and never allocates.
+type Record struct {
+	ver     uint32
+	word    uint32 // state | reason<<8 | carrier<<16
+	id      uint64
+	since   uint64
+	stack   uint32
+	scope   uint32
+	blocker uint64
+	waker   uint64
+	mounts  uint32
+	pins    uint32
+	name    uint32
+	flags   uint32
+}
+
+func (rec *Record) cold() *coldRecord {
+	return (*coldRecord)(unsafe.Add(unsafe.Pointer(rec), coldOffset))
+}
+
+// Init makes the record describe a new thread: state is [StateNew] or [StateRunnable], entry the
+// program counter of its body, t the time of its creation.
+func (rec *Record) Init(state State, id ThreadID, scope ScopeIndex, creator ThreadID, entry uintptr, flags RecordFlags, t Ticks) {
+	if rec == nil {
+		return
+	}
+	v := beginWrite(&rec.ver)
+	put32(&rec.word, uint32(state)|uint32(NoCarrier)<<16)
+	put64(&rec.id, uint64(id))
+	put64(&rec.since, uint64(t))
+	put32(&rec.stack, 0)
+	put32(&rec.scope, uint32(scope))
+	put64(&rec.blocker, 0)
+	put64(&rec.waker, 0)
+	put32(&rec.mounts, 0)
+	put32(&rec.pins, 0)
+	put32(&rec.flags, uint32(flags))
+	c := rec.cold()
+	put64(&c.ID, uint64(id))
+	put64(&c.Created, uint64(t))
+	put64(&c.Creator, uint64(creator))
+	put64(&c.G, 0)
+	put64(&c.GoID, 0)
+	put64(&c.Entry, uint64(entry))
+	endWrite(&rec.ver, v)
+}
+
+// Goroutine notes the goroutine that the thread runs on: the address of its runtime.g and its id.
+func (rec *Record) Goroutine(g uintptr, goid uint64) {
+	if rec == nil {
+		return
+	}
+	v := beginWrite(&rec.ver)
+	c := rec.cold()
+	put64(&c.G, uint64(g))
+	put64(&c.GoID, goid)
+	endWrite(&rec.ver, v)
+}
+
+// Mounted notes that the thread began to execute on carrier c.
+func (rec *Record) Mounted(t Ticks, c CarrierID) {
+	if rec == nil {
+		return
+	}
+	v := beginWrite(&rec.ver)
+	put32(&rec.word, uint32(StateMounted)|uint32(c)<<16)
+	put64(&rec.since, uint64(t))
+	put32(&rec.stack, 0)
+	put64(&rec.blocker, 0)
+	put32(&rec.mounts, rec.mounts+1)
+	endWrite(&rec.ver, v)
+}
+
+// Parked notes that the thread gave up its carrier at stack until what b names happens; s is one
+// of [StateParked], [StateTimedParked], [StateBlocked], [StateWaiting].
+func (rec *Record) Parked(t Ticks, s State, why Reason, stack StackID, b Blocker) {
+	if rec == nil {
+		return
+	}
+	v := beginWrite(&rec.ver)
+	put32(&rec.word, rec.word&0xffff0000|uint32(s)|uint32(why)<<8)
+	put64(&rec.since, uint64(t))
+	put32(&rec.stack, uint32(stack))
+	put64(&rec.blocker, uint64(b))
+	endWrite(&rec.ver, v)
+}
+
+// Runnable notes that the thread waits for a carrier, woken by waker (0: by no thread). Its stack
+// and the reason for which it left its carrier stay: it will continue there.
+func (rec *Record) Runnable(t Ticks, waker ThreadID) {
+	if rec == nil {
+		return
+	}
+	v := beginWrite(&rec.ver)
+	put32(&rec.word, rec.word&^0xff|uint32(StateRunnable))
+	put64(&rec.since, uint64(t))
+	put64(&rec.blocker, 0)
+	put64(&rec.waker, uint64(waker))
+	endWrite(&rec.ver, v)
+}
+
+// Pinned notes that the thread blocks at stack and holds its carrier.
+func (rec *Record) Pinned(t Ticks, why Reason, stack StackID, b Blocker) {
+	if rec == nil {
+		return
+	}
+	v := beginWrite(&rec.ver)
+	put32(&rec.word, rec.word&0xffff0000|uint32(StatePinned)|uint32(why)<<8)
+	put64(&rec.since, uint64(t))
+	put32(&rec.stack, uint32(stack))
+	put64(&rec.blocker, uint64(b))
+	put32(&rec.pins, rec.pins+1)
+	endWrite(&rec.ver, v)
+}
+
+// Resumed notes that the thread is no longer pinned and executes on the carrier it held. Unlike
+// [Record.Mounted] it counts no mount.
+func (rec *Record) Resumed(t Ticks) {
+	if rec == nil {
+		return
+	}
+	v := beginWrite(&rec.ver)
+	put32(&rec.word, rec.word&0xffff0000|uint32(StateMounted))
+	put64(&rec.since, uint64(t))
+	put32(&rec.stack, 0)
+	put64(&rec.blocker, 0)
+	endWrite(&rec.ver, v)
+}
+
+// Yielded notes that the thread offered its carrier to others and waits for one again.
+func (rec *Record) Yielded(t Ticks) {
+	if rec == nil {
+		return
+	}
+	v := beginWrite(&rec.ver)
+	put32(&rec.word, rec.word&0xffff0000|uint32(StateRunnable)|uint32(ReasonYield)<<8)
+	put64(&rec.since, uint64(t))
+	put32(&rec.stack, 0)
+	endWrite(&rec.ver, v)
+}
+
+// End makes the record describe no thread. The caller then puts it back with [RecordCache.Put] or
+// [Recorder.PutRecord], which also free the thread's name.
+func (rec *Record) End(t Ticks) {
+	if rec == nil {
+		return
+	}
+	v := beginWrite(&rec.ver)
+	put32(&rec.word, uint32(StateFree))
+	put64(&rec.since, uint64(t))
+	put32(&rec.stack, 0)
+	put64(&rec.blocker, 0)
+	endWrite(&rec.ver, v)
+	runtime.KeepAlive(rec)
+}
+
+// A RecordCache keeps a few free records for one owner, who needs no lock then. The zero value is
+// usable. It must not be used from two goroutines at once.
+type RecordCache struct {
+	n    int
+	free [cacheRecords]*Record
+}
+
+const (
+	cacheRecords = 64
+	cacheBatch   = cacheRecords / 2
+)
+
+// Get returns a free record of r for one thread, or nil if r is nil or has no room: the thread is
+// then counted as unrecorded. It may take a lock and grow the file once in many calls.
+func (c *RecordCache) Get(r *Recorder) *Record {
+	if r == nil {
+		return nil
+	}
+	if c.n == 0 {
+		c.n = r.takeRecords(c.free[:cacheBatch])
+		if c.n == 0 {
+			r.lose(lostThreads)
+			return nil
+		}
+	}
+	c.n--
+	return c.free[c.n]
+}
+
+// Put takes back a record after [Record.End]. Nil records are ignored.
+func (c *RecordCache) Put(r *Recorder, rec *Record) {
+	if r == nil || rec == nil {
+		return
+	}
+	if rec.name != 0 {
+		r.freeName(rec)
+	}
+	if c.n == cacheRecords {
+		r.giveRecords(c.free[cacheBatch:])
+		c.n = cacheBatch
+	}
+	c.free[c.n] = rec
+	c.n++
+}
+
+// Flush gives the cached records back to r. The owner calls it before it drops the cache.
+func (c *RecordCache) Flush(r *Recorder) {
+	if r == nil || c.n == 0 {
+		return
+	}
+	r.giveRecords(c.free[:c.n])
+	c.n = 0
+}
