@@ -1,0 +1,70 @@
+package leaktest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) { Main(m) }
+
+func left(t *testing.T, o options) string {
+	t.Helper()
+	o.allowed = append(o.allowed, ours...)
+	return strings.Join(o.find(50*time.Millisecond), "\n")
+}
+
+func leakedGoroutine(release chan struct{}) { <-release }
+
+func TestAGoroutineThatIsLeftIsFound(t *testing.T) {
+	release := make(chan struct{})
+	go leakedGoroutine(release)
+	if got := left(t, options{}); !strings.Contains(got, "leaktest.leakedGoroutine") {
+		t.Errorf("got %q, want the goroutine", got)
+	}
+	if got := left(t, options{allowed: []string{"github.com/vtscope/vtscope/internal/leaktest.leakedGoroutine"}}); got != "" {
+		t.Errorf("with the function allowed: got %q, want nothing", got)
+	}
+	close(release)
+	if got := left(t, options{}); got != "" {
+		t.Errorf("after it has ended: got %q, want nothing", got)
+	}
+}
+
+func TestAnOpenFlightFileIsFound(t *testing.T) {
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
+		t.Skipf("this system does not tell which files are open: %v", err)
+	}
+	name := filepath.Join(t.TempDir(), "1-2.flight")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := left(t, options{}); !strings.Contains(got, "open: "+name) {
+		t.Errorf("got %q, want the file", got)
+	}
+	f.Close()
+	if got := left(t, options{}); got != "" {
+		t.Errorf("after it was closed: got %q, want nothing", got)
+	}
+}
+
+func TestWhatAlsoCountsIsFoundUntilItIsGone(t *testing.T) {
+	calls := 0
+	var o options
+	Also("timer", func() []string {
+		if calls++; calls < 3 {
+			return []string{"at 12:00"}
+		}
+		return nil
+	})(&o)
+	if got := left(t, o); got != "" {
+		t.Errorf("gone on the third look: got %q, want nothing", got)
+	}
+	calls = -1000
+	if got := left(t, o); got != "timer at 12:00" {
+		t.Errorf("got %q, want the timer", got)
+	}
+}
