@@ -145,6 +145,7 @@ const (
 	ReasonPinnedSection
 	ReasonPinnedGo
 	ReasonIO
+	ReasonRejected
 
 	ReasonCount
 )
@@ -172,6 +173,7 @@ var Reasons = [ReasonCount]ReasonInfo{
 	ReasonPinnedSection:  {"pin-section", "inside an explicit pin section"},
 	ReasonPinnedGo:       {"go-operation", "blocked in a channel, mutex or call that the runtime cannot see"},
 	ReasonIO:             {"io", "waits for a socket, file or pipe"},
+	ReasonRejected:       {"rejected", "its scheduler refused it"},
 }
 
 // String returns the reason's name.
