@@ -1,0 +1,149 @@
+//go:build unix
+
+package bench
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// runTask is a child's whole life.
+func runTask(t task) {
+	answer := tasks[t.What](t)
+	if err := flight.Close(); err != nil {
+		panic(err)
+	}
+	fmt.Println(answer)
+	os.Exit(0)
+}
+
+// measure makes a work a benchmark.
+func measure(w work) func(*testing.B) {
+	return func(b *testing.B) {
+		d := w(b.N)
+		b.ReportMetric(float64(d.Nanoseconds())/float64(b.N), "ns/op")
+	}
+}
+
+// BenchmarkStartJoin starts something empty and waits until it has ended, from something of its own sort.
+func BenchmarkStartJoin(b *testing.B) {
+	b.Run("impl=vthread", measure(startJoinThread))
+	b.Run("impl=goroutine", measure(startJoinGoroutine))
+}
+
+// BenchmarkStartJoinFromGoroutine does the same, both from a goroutine.
+func BenchmarkStartJoinFromGoroutine(b *testing.B) {
+	b.Run("impl=vthread", measure(startJoinFromGoroutine))
+	b.Run("impl=goroutine", measure(startJoinGoroutine))
+}
+
+// BenchmarkPingPong: two threads of one carrier unpark each other; two goroutines use two channels.
+func BenchmarkPingPong(b *testing.B) {
+	b.Run("impl=vthread", measure(pingPongThreads))
+	b.Run("impl=goroutine", measure(pingPongGoroutines))
+}
+
+// BenchmarkYield: 1,000 threads of one carrier, or goroutines of one processor, take turns.
+func BenchmarkYield(b *testing.B) {
+	b.Run("impl=vthread", measure(yieldThreads))
+	b.Run("impl=goroutine", measure(yieldGoroutines))
+}
+
+// BenchmarkBlocked: 1,000 threads block for 10 ms in a way that the scheduler of two carriers cannot see.
+func BenchmarkBlocked(b *testing.B) {
+	for _, c := range []struct {
+		impl string
+		work work
+	}{{"vthread", blockThreads}, {"goroutine", blockGoroutines}} {
+		b.Run("impl="+c.impl, func(b *testing.B) {
+			d := c.work(b.N)
+			b.ReportMetric(d.Seconds()*1e3/float64(b.N), "ms/op")
+		})
+	}
+}
+
+// recorderOps is how many operations a child does.
+var recorderOps = map[string]int{"startjoin": 500_000, "pingpong": 500_000, "yield": 1_000_000}
+
+// BenchmarkRecorder measures the works with the recorder on and off, each time in a process of its own.
+func BenchmarkRecorder(b *testing.B) {
+	for _, on := range []bool{true, false} {
+		for _, name := range []string{"pingpong", "startjoin", "yield"} {
+			b.Run(fmt.Sprintf("on=%v/work=%s", on, name), func(b *testing.B) {
+				env := "VTSCOPE="
+				if !on {
+					env = "VTSCOPE=off"
+				}
+				sum := 0.0
+				for range b.N {
+					sum += child(b, task{What: name, N: recorderOps[name]}, env)
+				}
+				b.ReportMetric(sum/float64(b.N), "ns/op")
+			})
+		}
+	}
+}
+
+// BenchmarkMemoryPerThread reports what a parked thread needs beyond a goroutine that is parked on a channel at the
+// same depth: stacks, live objects and the flight file.
+func BenchmarkMemoryPerThread(b *testing.B) {
+	const n = 100_000
+	for _, depth := range []int{1, 20} {
+		b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) {
+			var thread, goroutine float64
+			for range b.N {
+				thread += child(b, task{What: "memory-threads", N: n, Depth: depth})
+				goroutine += child(b, task{What: "memory-goroutines", N: n, Depth: depth})
+			}
+			b.ReportMetric((thread-goroutine)/float64(b.N), "B/thread")
+			b.ReportMetric(goroutine/float64(b.N), "B/goroutine")
+			b.ReportMetric(0, "ns/op") // of no meaning here
+		})
+	}
+}
+
+// BenchmarkSleep reports the CPU time of each of 100,000 that sleep for a second. Warm means that as many have
+// slept before in the process.
+func BenchmarkSleep(b *testing.B) {
+	for _, c := range []struct{ name, task string }{
+		{"impl=vthread/pool=cold", "sleep-threads"},
+		{"impl=vthread/pool=warm", "sleep-warm"},
+		{"impl=goroutine/pool=cold", "sleep-goroutines"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			sum := 0.0
+			for range b.N {
+				sum += child(b, task{What: c.task, N: 100_000})
+			}
+			b.ReportMetric(sum/float64(b.N), "cpu-ns/op")
+			b.ReportMetric(0, "ns/op") // the wall clock says that they slept
+		})
+	}
+}
+
+func TestEachWorkDoesItsOperations(t *testing.T) {
+	for name, w := range map[string]work{
+		"start and join a thread": startJoinThread, "from a goroutine": startJoinFromGoroutine, "a goroutine": startJoinGoroutine,
+		"ping-pong of threads": pingPongThreads, "of goroutines": pingPongGoroutines,
+		"yields of threads": yieldThreads, "yields of goroutines": yieldGoroutines,
+		"blocked threads": blockThreads, "blocked goroutines": blockGoroutines,
+	} {
+		if d := w(2); d <= 0 || d > 20*time.Second {
+			t.Errorf("%s: got %v for 2 operations, want a time", name, d)
+		}
+	}
+}
+
+func TestAChildAnswers(t *testing.T) {
+	for what := range tasks {
+		if what == "sleep-warm" {
+			continue // twice "sleep-threads"
+		}
+		// Memory may shrink; it is enough that the answer comes.
+		child(t, task{What: what, N: 1000, Depth: 3})
+	}
+}
