@@ -1,0 +1,59 @@
+package main
+
+// A budget is a row of the table of section 4 of the design.
+type budget struct {
+	name  string
+	of    metric
+	over  metric // the peer; the zero metric: none, the figure stands for itself
+	form  form
+	limit float64
+}
+
+// A metric is one figure of a benchmark's line.
+type metric struct{ benchmark, unit string }
+
+// ns names the time of a benchmark.
+func ns(benchmark string) metric { return metric{benchmark, "ns/op"} }
+
+// budgets are those that can be measured so far.
+var budgets = []budget{
+	{"start+run+join, from a thread / go+WaitGroup", ns("StartJoin/impl=vthread"), ns("StartJoin/impl=goroutine"), ratio, 1.0},
+	{"start+run+join, from a goroutine / go+WaitGroup", ns("StartJoinFromGoroutine/impl=vthread"), ns("StartJoinFromGoroutine/impl=goroutine"), ratio, 1.8},
+	{"park/unpark ping-pong / two channels", ns("PingPong/impl=vthread"), ns("PingPong/impl=goroutine"), ratio, 0.9},
+	{"yield, 1,000 threads / Gosched", ns("Yield/impl=vthread"), ns("Yield/impl=goroutine"), ratio, 1.8},
+	{"recorder's part of start+run+join", ns("Recorder/on=true/work=startjoin"), ns("Recorder/on=false/work=startjoin"), added, 0.40},
+	{"recorder's part of ping-pong", ns("Recorder/on=true/work=pingpong"), ns("Recorder/on=false/work=pingpong"), added, 0.40},
+	{"recorder's part of yield", ns("Recorder/on=true/work=yield"), ns("Recorder/on=false/work=yield"), added, 0.40},
+	{"parked thread beyond a goroutine, depth 1", metric{"MemoryPerThread/depth=1", "B/thread"}, metric{}, bytes, 512},
+	{"parked thread beyond a goroutine, depth 20", metric{"MemoryPerThread/depth=20", "B/thread"}, metric{}, bytes, 512},
+	{"1,000 threads block 10 ms, 2 carriers", metric{"Blocked/impl=vthread", "ms/op"}, metric{}, millis, 50},
+	{"CPU of a sleep, 100,000 cold / goroutines", metric{"Sleep/impl=vthread/pool=cold", "cpu-ns/op"}, metric{"Sleep/impl=goroutine/pool=cold", "cpu-ns/op"}, ratio, 0.8},
+	{"CPU of a sleep, 100,000 warm", metric{"Sleep/impl=vthread/pool=warm", "cpu-ns/op"}, metric{}, nanos, 2000},
+	{"snapshot of 1,000,000 threads, from outside", metric{"Snapshot/threads=1000000", "ms/op"}, metric{}, millis, 150},
+	{"output of that snapshot", metric{"Snapshot/threads=1000000", "output-B"}, metric{}, bytes, 16_384},
+	{"start of 1,000,000 threads (issue 2)", metric{"Snapshot/threads=1000000", "start-s"}, metric{}, seconds, 10},
+}
+
+// notYet are the budgets that nothing here can measure, and why.
+var notYet = [][2]string{
+	{"yield, and the recorder's part, against JDK 25", "there is no JDK where the checks run"},
+	{"HTTP server, CPU per request, recorder on / off", "needs sockets whose waits park threads (runtime/vnet), and paired runs"},
+	{"agent following 1,000,000 events/s", "the agent aggregates counters and tables, and does not read every event yet"},
+	{"first useful screen of the page at 1,000,000 threads", "a browser measures it, not a Go benchmark"},
+}
+
+// A run is one call of the test binary in each round.
+type run struct {
+	pattern   string // of -test.bench
+	benchtime string
+}
+
+// runs make a round. Recorder and what follows do the same number of operations however long they take.
+var runs = []run{
+	{"^Benchmark(StartJoin|StartJoinFromGoroutine|PingPong|Yield)$", "200ms"},
+	{"^Benchmark(Blocked|Recorder)$", "3x"},
+	{"^Benchmark(MemoryPerThread|Sleep)$", "1x"},
+}
+
+// snapshotRun is done once, for all rounds: its threads stay from one measurement to the next.
+var snapshotRun = run{"^BenchmarkSnapshot$", "5x"}

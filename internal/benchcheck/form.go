@@ -1,0 +1,21 @@
+package main
+
+import "fmt"
+
+// A form says what a figure is: how it comes from a metric and its peer, and how it is printed.
+type form struct {
+	figure func(of, over float64) float64
+	print  func(v float64) string
+}
+
+func own(of, _ float64) float64 { return of }
+
+var (
+	ratio = form{func(of, over float64) float64 { return of / over }, func(v float64) string { return fmt.Sprintf("%.2f x", v) }}
+	added = form{func(of, over float64) float64 { return of/over - 1 }, func(v float64) string { return fmt.Sprintf("%+.0f %%", v*100) }}
+
+	nanos   = form{own, func(v float64) string { return fmt.Sprintf("%.0f ns", v) }}
+	millis  = form{own, func(v float64) string { return fmt.Sprintf("%.1f ms", v) }}
+	seconds = form{own, func(v float64) string { return fmt.Sprintf("%.1f s", v) }}
+	bytes   = form{own, func(v float64) string { return fmt.Sprintf("%.0f B", v) }}
+)

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 5, "how often each benchmark runs; figures are medians")
+	strict := flag.Bool("strict", false, "exit 1 when a budget is over")
+	verbose := flag.Bool("v", false, "print what the benchmarks print")
+	flag.Parse()
+	if flag.NArg() > 0 || *rounds < 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	var progress io.Writer = io.Discard
+	if *verbose {
+		progress = os.Stderr
+	}
+	over, err := check(*rounds, os.Stdout, progress)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "bench-check: %v\n", err)
+		os.Exit(1)
+	}
+	if *strict && over > 0 {
+		os.Exit(1)
+	}
+}
+
+// check measures everything and reports it.
+func check(rounds int, out, progress io.Writer) (over int, err error) {
+	dir, err := os.MkdirTemp("", "benchcheck")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	binary := filepath.Join(dir, "bench.test")
+	if out, err := exec.Command("go", "test", "-c", "-o", binary, "./bench").CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("build the benchmarks: %w\n%s", err, out)
+	}
+	all := figures{}
+	for range rounds {
+		for _, r := range runs {
+			if err := r.do(binary, 1, all, progress); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if err := snapshotRun.do(binary, rounds, all, progress); err != nil {
+		return 0, err
+	}
+	var verdicts []verdict
+	for _, b := range budgets {
+		v, e := judge(b, all)
+		err = errors.Join(err, e)
+		verdicts = append(verdicts, v)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return report(out, verdicts), nil
+}
+
+// do runs the benchmarks in the folder of their package and adds what they print.
+func (r run) do(binary string, count int, all figures, progress io.Writer) error {
+	c := exec.Command(binary, "-test.run", "^$", "-test.bench", r.pattern, "-test.benchtime", r.benchtime,
+		"-test.count", strconv.Itoa(count), "-test.timeout", "10m")
+	c.Dir = "bench"
+	c.Stderr = os.Stderr
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	rest, err := all.read(io.TeeReader(stdout, progress))
+	if e := c.Wait(); e != nil {
+		return fmt.Errorf("%s: %w\n%s", r.pattern, e, rest)
+	}
+	return err
+}
+
+var processors = regexp.MustCompile(`-\d+$`)
+
+// read takes the figures from a benchmark's output, and returns the other lines.
+func (f figures) read(r io.Reader) (rest string, err error) {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		name, ok := "", false
+		if len(words) >= 4 && len(words)%2 == 0 {
+			name, ok = strings.CutPrefix(processors.ReplaceAllString(words[0], ""), "Benchmark")
+		}
+		if !ok {
+			rest += lines.Text() + "\n"
+			continue
+		}
+		for i := 2; i < len(words); i += 2 {
+			value, err := strconv.ParseFloat(words[i], 64)
+			if err != nil {
+				return rest, fmt.Errorf("%q: %w", lines.Text(), err)
+			}
+			m := metric{name, words[i+1]}
+			f[m] = append(f[m], value)
+		}
+	}
+	return rest, lines.Err()
+}

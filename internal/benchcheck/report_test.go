@@ -1,0 +1,77 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const output = `goos: linux
+BenchmarkStartJoin/impl=vthread-2    	 100	 200.0 ns/op	 0 B/op
+BenchmarkStartJoin/impl=goroutine-2  	 100	 400.0 ns/op	 0 B/op
+BenchmarkStartJoin/impl=vthread-2    	 100	 500.0 ns/op	 0 B/op
+BenchmarkStartJoin/impl=goroutine-2  	 100	 500.0 ns/op	 0 B/op
+BenchmarkStartJoin/impl=vthread-2    	 100	 270.0 ns/op	 0 B/op
+BenchmarkStartJoin/impl=goroutine-2  	 100	 300.0 ns/op	 0 B/op
+BenchmarkSnapshot/threads=1000000-2  	   5	 61.5 ms/op	 12000 output-B
+PASS
+`
+
+func measured(t *testing.T) figures {
+	t.Helper()
+	f := figures{}
+	rest, err := f.read(strings.NewReader(output))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rest != "goos: linux\nPASS\n" {
+		t.Errorf("other lines: got %q", rest)
+	}
+	return f
+}
+
+func TestARatioIsTheMedianOfTheRatiosOfTheRounds(t *testing.T) {
+	v, err := judge(budget{"b", ns("StartJoin/impl=vthread"), ns("StartJoin/impl=goroutine"), ratio, 0.9}, measured(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.figure != 0.9 || v.low != 0.5 || v.top != 1 || !v.ok() {
+		t.Errorf("got %v in %v..%v, ok %v; want 0.9 in 0.5..1, ok", v.figure, v.low, v.top, v.ok())
+	}
+}
+
+func TestABudgetWithoutAFigureIsAnError(t *testing.T) {
+	for _, b := range []budget{
+		{"b", ns("Renamed"), metric{}, nanos, 1},
+		{"b", ns("StartJoin/impl=vthread"), ns("Renamed"), ratio, 1},
+	} {
+		if v, err := judge(b, measured(t)); err == nil {
+			t.Errorf("%v: got %v, want an error", b.of, v)
+		}
+	}
+}
+
+func TestTheReportEndsWithItsCounts(t *testing.T) {
+	f := measured(t)
+	snapshot := metric{"Snapshot/threads=1000000", "ms/op"}
+	var verdicts []verdict
+	for _, limit := range []float64{150, 61.4} {
+		v, err := judge(budget{"snapshot", snapshot, metric{}, millis, limit}, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		verdicts = append(verdicts, v)
+	}
+	var out strings.Builder
+	if over := report(&out, verdicts); over != 1 {
+		t.Errorf("got %d over, want 1", over)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if last := lines[len(lines)-1]; last != "bench-check: 1 ok, 1 over" {
+		t.Errorf("last line: got %q", last)
+	}
+	for i, want := range []string{"61.5 ms   150.0 ms  ok", "61.5 ms    61.4 ms  over"} {
+		if !strings.Contains(lines[1+i], want) {
+			t.Errorf("line %d: got %q, want %q in it", 1+i, lines[1+i], want)
+		}
+	}
+}
