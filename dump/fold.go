@@ -13,15 +13,15 @@ type groupKey struct {
 	reason flight.Reason
 }
 
-// A group is what is kept of the threads of one key.
+// A group is what is kept of the threads of one key. What every thread touches comes first.
 type group struct {
-	key      groupKey
-	count    int
 	waits    waitStat
 	blocker  flight.Blocker
-	mixed    bool // they have different blockers
+	floor    flight.Ticks // a shorter wait, or an equal one, is no example once all are in use
+	mixed    bool         // they have different blockers
+	kept     uint8        // examples in use
+	key      groupKey
 	examples [maxExamples]example
-	kept     int // examples in use
 }
 
 // An example is a thread that stands for its group. Its wait is the longest but for those before it.
@@ -43,7 +43,7 @@ type folder struct {
 	examples  int
 
 	groups []group
-	byKey  map[groupKey]int32
+	byKey  groupIndex
 	last   groupKey // of the row before, at lastAt, if there was one
 	lastAt int32
 
@@ -68,7 +68,6 @@ func newFolder(t *tree, now flight.Ticks, o Options) *folder {
 		now:       now,
 		maxGroups: o.MaxGroups,
 		examples:  o.Examples,
-		byKey:     map[groupKey]int32{},
 		lastAt:    -1,
 		owners:    map[flight.ThreadID]flight.NameRef{},
 	}
@@ -146,21 +145,22 @@ func (f *folder) addTo(fam int32, r *flight.ThreadRow) {
 	}
 	at := f.lastAt
 	if key != f.last || at < 0 {
-		var ok bool
-		if at, ok = f.byKey[key]; !ok {
+		var slot *groupSlot
+		if slot = f.byKey.slot(key); slot.at == 0 {
 			if len(f.groups) >= f.maxGroups {
 				f.over++
 				f.tree.families[fam].states[r.State]++
 				return
 			}
-			at = int32(len(f.groups))
 			f.groups = append(f.groups, group{key: key, blocker: r.Blocker})
-			f.byKey[key] = at
+			f.byKey.fill(slot, key, len(f.groups)-1)
+			at = int32(len(f.groups)) - 1
+		} else {
+			at = slot.at - 1
 		}
 		f.last, f.lastAt = key, at
 	}
 	g := &f.groups[at]
-	g.count++
 	if r.Blocker != g.blocker {
 		g.mixed = true
 	}
@@ -169,30 +169,32 @@ func (f *folder) addTo(fam int32, r *flight.ThreadRow) {
 		wait = f.now - r.Since
 	}
 	g.waits.add(wait)
-	if f.examples > 0 && (g.kept < f.examples || wait > g.examples[g.kept-1].wait) {
+	if wait > g.floor || int(g.kept) < f.examples {
 		g.keep(example{wait, r.ID, r.Name}, f.examples)
 	}
 }
 
 // keep puts e in its place among the examples, of which there are at most limit.
 func (g *group) keep(e example, limit int) {
-	i := g.kept
+	i := int(g.kept)
 	for i > 0 && g.examples[i-1].wait < e.wait {
 		i--
 	}
 	if i >= limit {
 		return
 	}
-	if g.kept < limit {
+	if int(g.kept) < limit {
 		g.kept++
 	}
 	copy(g.examples[i+1:g.kept], g.examples[i:g.kept-1])
 	g.examples[i] = e
+	if int(g.kept) == limit {
+		g.floor = g.examples[limit-1].wait
+	}
 }
 
 // merge adds the threads of o, which must not be used afterwards.
 func (g *group) merge(o *group, examples int) {
-	g.count += o.count
 	g.waits.merge(&o.waits)
 	g.mixed = g.mixed || o.mixed || g.blocker != o.blocker
 	for _, e := range o.examples[:o.kept] {
@@ -204,23 +206,24 @@ func (g *group) merge(o *group, examples int) {
 func (f *folder) sum() {
 	for i := range f.groups {
 		k := &f.groups[i].key
-		f.tree.families[k.family].states[k.state] += f.groups[i].count
+		f.tree.families[k.family].states[k.state] += f.groups[i].waits.n
 	}
 }
 
 // mergeEqualStacks merges groups whose stacks look the same: two calls on one line have two addresses and so
 // two stacks in the file. shown maps a stack of the file to one that stands for all that look like it.
 func (f *folder) mergeEqualStacks(shown func(flight.StackID) flight.StackID) []group {
-	clear(f.byKey)
+	f.byKey = groupIndex{}
 	n := 0
 	for i := range f.groups {
 		g := &f.groups[i]
 		g.key.stack = shown(g.key.stack)
-		if at, ok := f.byKey[g.key]; ok {
-			f.groups[at].merge(g, f.examples)
+		slot := f.byKey.slot(g.key)
+		if slot.at != 0 {
+			f.groups[slot.at-1].merge(g, f.examples)
 			continue
 		}
-		f.byKey[g.key] = int32(n)
+		f.byKey.fill(slot, g.key, n)
 		if n != i {
 			f.groups[n] = *g
 		}

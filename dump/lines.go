@@ -72,7 +72,7 @@ func (l *lines) text(st style, s string) {
 	l.col += l.owed
 	l.owed = len(s) - len(trimmed)
 	trimmed = cut(trimmed, room, l.cutMark)
-	l.col += width(trimmed)
+	l.col += Columns(trimmed)
 	if l.color && st != plain {
 		l.b.WriteString("\x1b[" + string(st) + "m" + trimmed + "\x1b[0m")
 		return
@@ -93,7 +93,7 @@ func (l *lines) pad(col int) {
 // right appends s so that it ends before a column.
 func (l *lines) right(st style, s string, end int) {
 	l.owed = max(l.owed, 1)
-	l.pad(end - width(s))
+	l.pad(end - Columns(s))
 	l.text(st, s)
 }
 
@@ -112,7 +112,7 @@ type lineItem struct {
 func (l *lines) wrapped(items []lineItem) {
 	all := l.at() + 1
 	for _, it := range items {
-		all += 2 + width(it.word) + width(it.tail)
+		all += 2 + Columns(it.word) + Columns(it.tail)
 	}
 	gap := "   "
 	if all > l.width {
@@ -120,7 +120,7 @@ func (l *lines) wrapped(items []lineItem) {
 		gap = "  "
 	}
 	for _, it := range items {
-		if w := width(it.word) + width(it.tail); l.col > 0 && l.at()+len(gap)+w > l.width {
+		if w := Columns(it.word) + Columns(it.tail); l.col > 0 && l.at()+len(gap)+w > l.width {
 			l.endLine()
 		}
 		l.text(plain, gap)
@@ -134,15 +134,10 @@ func (l *lines) wrapped(items []lineItem) {
 // clean returns what may be printed of s.
 func (l *lines) clean(s string) string {
 	s = Printable(s)
-	if !l.ascii {
-		return s
+	if l.ascii {
+		return ASCII(s)
 	}
-	return strings.Map(func(r rune) rune {
-		if r > '~' {
-			return '?'
-		}
-		return r
-	}, s)
+	return s
 }
 
 func (l *lines) quote(s string) string { return `"` + l.clean(s) + `"` }
@@ -150,7 +145,7 @@ func (l *lines) quote(s string) string { return `"` + l.clean(s) + `"` }
 func (l *lines) span(d time.Duration) string {
 	s := Span(d)
 	if l.ascii {
-		s = strings.ReplaceAll(s, "µ", "u")
+		return ASCII(s)
 	}
 	return s
 }

@@ -245,7 +245,7 @@ func parseReason(name string) (flight.Reason, error) {
 }
 
 // A Wait summarises how long the threads of a group have been in their state. Min and Max are exact;
-// Median is exact for up to 64 threads, and beyond that at most 5 % off.
+// Median is exact for up to 256 threads, and beyond that at most 5 % off.
 type Wait struct {
 	Min    time.Duration `json:"min_ns"`
 	Median time.Duration `json:"median_ns"`

@@ -87,7 +87,7 @@ func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
 		out := &s.Groups[i]
 		*out = Group{
 			Scope: position[g.key.family], Stack: int(g.key.stack) - 1, State: g.key.state, Reason: g.key.reason,
-			Count:    g.count,
+			Count:    g.waits.n,
 			Wait:     Wait{span(g.waits.min), span(g.waits.median()), span(g.waits.max)},
 			Examples: make([]Example, g.kept),
 		}
@@ -165,7 +165,7 @@ func (s *Snapshot) judge(t *tree, lost flight.Lost) {
 		s.miss("%s shown below the root: their parents are not in the scope table", count(n, "scope"))
 	}
 	if n := s.Rest.Threads; n > 0 {
-		s.miss("%s only counted: there are more than %s groups", count(n, "thread"), thousands(len(s.Groups)))
+		s.miss("%s only counted: there are more than %s groups", count(n, "thread"), Thousands(len(s.Groups)))
 	}
 	s.Complete = len(s.Incomplete) == 0
 }

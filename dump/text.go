@@ -55,7 +55,7 @@ func Text(w io.Writer, s *Snapshot, o TextOptions) error {
 	all := len(s.Groups)
 	var p *page
 	for i, f := range fits {
-		fixed := o.Depth != 0 && o.Top != 0
+		fixed := o.Depth != 0 || o.Top != 0
 		switch {
 		case o.Depth > 0:
 			f.depth = o.Depth
@@ -169,7 +169,7 @@ func (p *page) place() {
 	var walk func(i int)
 	walk = func(i int) {
 		n := &p.nodes[i]
-		names = max(names, width(n.lead)+width(p.scopeName(i)))
+		names = max(names, Columns(n.lead)+Columns(p.scopeName(i)))
 		files = max(files, p.funcWidth(i))
 		for at, c := range n.children {
 			fork, line := p.fork, p.line
@@ -177,7 +177,7 @@ func (p *page) place() {
 				fork, line = p.corner, p.blank
 			}
 			child := &p.nodes[c]
-			if width(n.under) > p.o.Width/3 {
+			if Columns(n.under) > p.o.Width/3 {
 				line = ""
 			}
 			child.lead, child.under = n.under+fork, n.under+line
@@ -189,7 +189,7 @@ func (p *page) place() {
 	}
 	total := len("threads")
 	if len(p.s.Scopes) > 0 {
-		total = max(total, len(thousands(p.s.Scopes[0].Total)))
+		total = max(total, len(Thousands(p.s.Scopes[0].Total)))
 	}
 	// Room for the counts, and some for what follows them.
 	names = min(max(names, 24), p.o.Width-2*total-6)
@@ -204,7 +204,7 @@ func (p *page) funcWidth(scope int) int {
 	for _, g := range p.groups[scope] {
 		frames, _, _ := p.frames(&p.s.Groups[g])
 		for _, f := range frames {
-			w = max(w, width(p.guide(scope))+frameIndent+width(p.clean(shortFunc(f.Func))))
+			w = max(w, Columns(p.guide(scope))+frameIndent+Columns(p.clean(shortFunc(f.Func))))
 		}
 	}
 	return w
@@ -235,10 +235,10 @@ func (p *page) print() {
 		for _, c := range n.children {
 			walk(c)
 		}
-		if n.rest.Count > 0 {
+		if n.rest.Count > 0 && !p.bare(i) {
 			p.text(plain, n.under+p.corner)
 			p.text(dim, p.ellipsis+" "+count(n.rest.Count, "more scope"))
-			p.right(dim, thousands(n.rest.Own), p.countCol)
+			p.right(dim, Thousands(n.rest.Own), p.countCol)
 			p.endLine()
 		}
 	}
@@ -253,6 +253,12 @@ func (p *page) print() {
 	}
 }
 
+// bare reports that nothing is printed below the line of a scope but, if there are any, the sum of the scopes below
+// it, which then has its place on that line.
+func (p *page) bare(scope int) bool {
+	return len(p.groups[scope]) == 0 && len(p.nodes[scope].children) == 0
+}
+
 // header prints who this is, how many threads, and how far to trust it.
 func (p *page) header() {
 	s := p.s
@@ -263,7 +269,7 @@ func (p *page) header() {
 	var states []lineItem
 	for _, st := range stateOrder {
 		if n := s.States[st]; n > 0 {
-			states = append(states, lineItem{stateStyle(st), st.String(), " " + thousands(n)})
+			states = append(states, lineItem{stateStyle(st), st.String(), " " + Thousands(n)})
 		}
 	}
 	p.wrapped(states)

@@ -25,7 +25,7 @@ func (p *page) scopeName(i int) string {
 		name = p.ellipsis + " " + name
 	}
 	if s.Count > 1 {
-		name += " " + p.times + thousands(s.Count)
+		name += " " + p.times + Thousands(s.Count)
 	}
 	return name
 }
@@ -35,23 +35,26 @@ func (p *page) scope(i int) {
 	s := &p.s.Scopes[i]
 	p.text(plain, p.nodes[i].lead)
 	name := p.scopeName(i)
-	if room := p.countCol - len(thousands(s.Total)) - 2 - p.at(); width(name) > room {
+	if room := p.countCol - len(Thousands(s.Total)) - 2 - p.at(); Columns(name) > room {
 		// The count of folded scopes must survive.
 		tail := ""
 		if s.Count > 1 {
-			tail = " " + p.times + thousands(s.Count)
+			tail = " " + p.times + Thousands(s.Count)
 		}
-		name = cut(strings.TrimSuffix(name, tail), room-width(tail), p.ellipsis) + tail
+		name = cut(strings.TrimSuffix(name, tail), room-Columns(tail), p.ellipsis) + tail
 	}
 	p.text(bold, name)
-	p.right(plain, thousands(s.Total), p.countCol)
+	p.right(plain, Thousands(s.Total), p.countCol)
 	if s.Own != s.Total {
-		p.right(plain, thousands(s.Own), p.ownCol)
+		p.right(plain, Thousands(s.Own), p.ownCol)
 	}
 	note := func(st style, text string) {
 		p.pad(p.ownCol)
 		p.text(plain, "   ")
 		p.text(st, text)
+	}
+	if n := p.nodes[i].rest.Count; n > 0 && p.bare(i) {
+		note(dim, p.ellipsis+" "+count(n, "more scope"))
 	}
 	if s.Owner != 0 {
 		owner := "owner #" + number(uint64(s.Owner))
@@ -61,7 +64,7 @@ func (p *page) scope(i int) {
 		note(plain, owner)
 	}
 	if n := s.States[flight.StatePinned]; n > 0 {
-		note(stateStyle(flight.StatePinned), thousands(n)+" pinned")
+		note(stateStyle(flight.StatePinned), Thousands(n)+" pinned")
 	}
 	if s.Pins > 0 {
 		note(plain, count(s.Pins, "pin"))
@@ -74,9 +77,9 @@ func (p *page) scope(i int) {
 
 func (p *page) change(n int) string {
 	if n < 0 {
-		return p.shrank + " " + thousands(-n)
+		return p.shrank + " " + Thousands(-n)
 	}
-	return p.grew + " " + thousands(n)
+	return p.grew + " " + Thousands(n)
 }
 
 // guide is what stands before the lines of a scope's groups.
@@ -96,7 +99,7 @@ func (p *page) group(scope int, g *Group) {
 		p.text(plain, strings.Repeat(" ", indent))
 	}
 	start(groupIndent)
-	p.text(bold, "x "+thousands(g.Count))
+	p.text(bold, "x "+Thousands(g.Count))
 	p.text(plain, " ")
 	p.text(stateStyle(g.State), g.State.String())
 	low, high, median := p.span(g.Wait.Min), p.span(g.Wait.Max), p.span(g.Wait.Median)
@@ -137,7 +140,7 @@ func (p *page) group(scope int, g *Group) {
 	}
 	if left > 0 {
 		start(frameIndent)
-		p.text(dim, p.ellipsis+" "+thousands(left)+" more")
+		p.text(dim, p.ellipsis+" "+Thousands(left)+" more")
 		p.endLine()
 	}
 	if truncated {
@@ -165,7 +168,7 @@ func (p *page) group(scope int, g *Group) {
 			}
 			if i > 0 {
 				lead = " "
-				if p.at()+1+width(word) > p.o.Width {
+				if p.at()+1+Columns(word) > p.o.Width {
 					break
 				}
 			}

@@ -8,7 +8,7 @@ import (
 )
 
 // exactWaits is the number of waits of a group that are kept as they are; with more, they go to a histogram.
-const exactWaits = 64
+const exactWaits = 256
 
 // A waitStat summarises waits in ticks: minimum, maximum, and a median that is exact for up to exactWaits of them.
 // The zero value holds none.

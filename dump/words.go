@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// thousands writes n as 1,000,412.
-func thousands[N int | uint64](n N) string {
+// Thousands writes n as 1,000,412.
+func Thousands[N int | uint64](n N) string {
 	digits := strconv.FormatInt(int64(n), 10)
 	sign := ""
 	if n < 0 {
@@ -32,7 +32,7 @@ func count[N int | uint64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return thousands(n) + " " + noun + "s"
+	return Thousands(n) + " " + noun + "s"
 }
 
 // Span writes d with the two digits that matter, as 340ms, 1.2s, 31s, 2m10s, 3h5m, 12d.
@@ -73,7 +73,7 @@ func Span(d time.Duration) string {
 	case d < 10*day:
 		return pair(day, "d", time.Hour, "h")
 	default:
-		return strconv.FormatInt(int64((d+day/2)/day), 10) + "d"
+		return strconv.FormatInt(int64(d/day+d%day/(day/2)), 10) + "d"
 	}
 }
 
@@ -98,8 +98,8 @@ func Printable(s string) string {
 	}, s)
 }
 
-// width returns the columns that s takes in a terminal.
-func width(s string) int {
+// Columns returns the columns that s takes in a terminal.
+func Columns(s string) int {
 	n := 0
 	for _, r := range s {
 		n += runeWidth(r)
@@ -123,10 +123,10 @@ func runeWidth(r rune) int {
 
 // cut shortens s to at most columns, with more at its end where something was cut.
 func cut(s string, columns int, more string) string {
-	if width(s) <= columns {
+	if Columns(s) <= columns {
 		return s
 	}
-	room := columns - width(more)
+	room := columns - Columns(more)
 	if room < 0 {
 		return ""
 	}
@@ -136,6 +136,22 @@ func cut(s string, columns int, more string) string {
 		}
 	}
 	return s
+}
+
+// Cut shortens s to at most columns, with … at its end where something was cut.
+func Cut(s string, columns int) string { return cut(s, columns, "…") }
+
+// ASCII returns s without characters beyond ASCII: µ becomes u, and any other ?.
+func ASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == 'µ':
+			return 'u'
+		case r > '~':
+			return '?'
+		}
+		return r
+	}, s)
 }
 
 // shortFunc takes the directories off the import path of a function: shop.(*Store).query.

@@ -1,0 +1,11 @@
+// Command vtdump shows what the threads of a vtscope process do.
+//
+// vtdump lists the processes that can be looked at; vtdump 4711 prints the threads of one, grouped. It
+// reads the process's flight file: the process is not paused, and may hang, be stopped, or be gone.
+// vtdump -h and docs/cli.md explain everything.
+//
+// # Where to start reading
+//
+// flags.go is the tables that parser, help and documentation derive from, run.go the way from arguments
+// to output, target.go what a target may be.
+package main

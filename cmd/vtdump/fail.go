@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+
+	"github.com/vtscope/vtscope/dump"
+)
+
+// The exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// A usageError is a call that vtdump does not understand.
+type usageError struct{ what, try string }
+
+func (e usageError) Error() string { return e.what }
+
+// A hint is an error with a next step.
+type hint struct {
+	err error
+	try string
+}
+
+func (e hint) Error() string { return e.err.Error() }
+func (e hint) Unwrap() error { return e.err }
+
+// report prints an error with its next step, and returns the exit code it means.
+func report(stderr io.Writer, err error) int {
+	if errors.Is(err, syscall.EPIPE) {
+		return exitFailed // who read our output has seen enough
+	}
+	try := ""
+	code := exitFailed
+	var u usageError
+	var h hint
+	switch {
+	case errors.As(err, &u):
+		try, code = u.try, exitUsage
+	case errors.As(err, &h):
+		try = h.try
+	}
+	fmt.Fprintf(stderr, "vtdump: %s\n", printable(err.Error()))
+	if try != "" {
+		fmt.Fprintf(stderr, "    try: %s\n", printable(try))
+	}
+	return code
+}
+
+// printable keeps names of files and processes from changing the terminal.
+func printable(s string) string {
+	parts := strings.Split(s, "\n")
+	for i := range parts {
+		parts[i] = dump.Printable(parts[i])
+	}
+	return strings.Join(parts, "\n    ")
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+const summary = `vtdump shows what the threads of a vtscope process do: a tree of its scopes with counts, and in each
+scope the groups of threads that wait at the same place. It reads the process's flight file, so the
+process is not paused, needs not cooperate, and may hang, be stopped, or be gone.
+`
+
+// An example is a call worth knowing.
+type example struct{ call, about string }
+
+var examples = []example{
+	{"vtdump", "what is there to look at?"},
+	{"vtdump 4711", "what do its threads do?"},
+	{"vtdump shop --growth 2s", "and what grows meanwhile?"},
+	{"vtdump 4711 --top 0 --depth 0 | less", "everything"},
+	{"vtdump --json 4711 | jq '.groups[0]'", "the largest group"},
+	{"vtdump --format folded 4711 | flamegraph.pl > threads.svg", "a flame graph of where threads wait"},
+}
+
+// A helpPart explains a part of the output.
+type helpPart struct{ title, text string }
+
+var helpParts = []helpPart{
+	{"Reading the page", `The first line counts all threads, by state. The second says how the data was come by: complete,
+or what is missing; and how old it is if the process is gone. Each line of the tree is a scope, with
+the threads in it and in the scopes below ("threads") and, where that differs, in itself ("own").
+Sibling scopes of one name share a line: "checkout ×312". Below a scope stand its groups:
+
+    x 812 parked 31s..2m  median 40s   sleep
+      shop.(*Store).query       store.go:88
+      shop.handleCheckout       checkout.go:41
+      … 4 more
+      e.g. #5123 "GET /cart" #5130 #5199
+
+812 threads have been parked for 31 s to 2 min, half of them for more than 40 s, because they sleep;
+then the innermost frames of the stack they share, and those that have waited longest. "▲ 12" and
+"▼ 12" stand for threads more or less since the first snapshot of --growth. Frames of vtscope's
+runtime, of Go's runtime and of package iter are hidden unless there are no others.
+`},
+	{"Status of a process", `running
+stopped  by SIGSTOP or a debugger
+ended    it closed its flight file
+killed   it is gone without that: by a signal, a crash, or a return from main without vthread.Main or
+         flight.Close; from outside these look the same
+`},
+	{"JSON", `One document of the format "vtscope/dump/v1" with the same numbers, all frames and all groups; without
+a target "vtscope/processes/v1". Durations are nanoseconds and end in _ns. The documentation of
+package dump describes each field.
+`},
+	{"Environment", `VTSCOPE_DIR   where flight files lie, if not in the default directory
+NO_COLOR      if not empty, no colour unless --color always
+`},
+	{"Exit codes", `0  done
+1  failed; standard error says why and what to try
+2  the call was not understood
+`},
+}
+
+// helpText is what vtdump -h prints.
+func helpText() string {
+	var b strings.Builder
+	b.WriteString(summary)
+	section := func(title string) { fmt.Fprintf(&b, "\n%s:\n", title) }
+	section("Usage")
+	for _, f := range forms {
+		fmt.Fprintf(&b, "  %-22s %s\n", strings.TrimSpace("vtdump [FLAGS] "+f.args), f.about)
+	}
+	section("TARGET")
+	for _, t := range targets {
+		fmt.Fprintf(&b, "  %-22s %s\n", t.name, t.about)
+	}
+	section("Flags, before or after the target")
+	for i := range flags {
+		f := &flags[i]
+		short := "    "
+		if f.short != "" {
+			short = "-" + f.short + ", "
+		}
+		fmt.Fprintf(&b, "  %-22s %s\n", short+f.usage(), wrap(f.about, 25, 75))
+	}
+	section("Examples")
+	for _, e := range examples {
+		fmt.Fprintf(&b, "  %-58s  %s\n", e.call, e.about)
+	}
+	for _, p := range helpParts {
+		section(p.title)
+		for line := range strings.Lines(p.text) {
+			if line != "\n" {
+				line = "  " + line
+			}
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// docText is docs/cli.md.
+func docText() string {
+	var b strings.Builder
+	b.WriteString("# vtdump\n\n<!-- written by go test ./cmd/vtdump -update from the tables of the command -->\n\n")
+	b.WriteString(summary)
+	section := func(title string) { fmt.Fprintf(&b, "\n## %s\n\n", title) }
+	section("Usage")
+	b.WriteString("| call | does |\n|---|---|\n")
+	for _, f := range forms {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.TrimSpace("vtdump [FLAGS] "+f.args), f.about)
+	}
+	b.WriteString("\n| TARGET | is |\n|---|---|\n")
+	for _, t := range targets {
+		fmt.Fprintf(&b, "| %s | %s |\n", t.name, t.about)
+	}
+	section("Flags")
+	b.WriteString("They may stand before or after the target, as `--top 5` or `--top=5`; `--` ends them.\n\n| flag | short | does |\n|---|---|---|\n")
+	for i := range flags {
+		f := &flags[i]
+		short := ""
+		if f.short != "" {
+			short = "`-" + f.short + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.usage(), short, f.about)
+	}
+	section("Examples")
+	b.WriteString("```\n")
+	for _, e := range examples {
+		fmt.Fprintf(&b, "%-58s  # %s\n", e.call, e.about)
+	}
+	b.WriteString("```\n")
+	for _, p := range helpParts {
+		section(p.title)
+		b.WriteString("```\n" + p.text + "```\n")
+	}
+	return b.String()
+}
+
+// wrap breaks text before a word that would pass columns, and indents what follows.
+func wrap(text string, indent, columns int) string {
+	var b strings.Builder
+	col := 0
+	for i, w := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case col+1+len(w) > columns:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			col = 0
+		default:
+			b.WriteByte(' ')
+			col++
+		}
+		b.WriteString(w)
+		col += len(w)
+	}
+	return b.String()
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// listFormat names the JSON document of a list.
+const listFormat = "vtscope/processes/v1"
+
+// A listed process is a row of the list.
+type listed struct {
+	PID      int         `json:"pid"`
+	UID      int         `json:"uid"`
+	Program  string      `json:"program"`
+	Exe      string      `json:"exe,omitempty"`
+	Started  time.Time   `json:"started"`
+	Status   dump.Status `json:"status"`
+	LastSeen time.Time   `json:"last_seen"`
+	Threads  int         `json:"threads"`
+	File     string      `json:"file"`
+}
+
+// list prints the processes that have a flight file.
+func list(w world, s *settings) error {
+	processes, errs := flight.List()
+	slices.SortStableFunc(processes, func(a, b flight.Process) int {
+		if x, y := a.Status.Live(), b.Status.Live(); x != y {
+			if x {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(b.Start.Compare(a.Start), cmp.Compare(a.PID, b.PID))
+	})
+	for _, err := range errs {
+		report(w.stderr, err)
+	}
+	var b bytes.Buffer
+	if s.format == "json" {
+		rows := make([]listed, len(processes))
+		for i, p := range processes {
+			rows[i] = listed{p.PID, p.UID, p.Program, p.Exe, p.Start, dump.Status(p.Status.String()), p.LastSeen, p.Threads, p.Path}
+		}
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", " ")
+		if err := e.Encode(map[string]any{"format": listFormat, "processes": rows}); err != nil {
+			return err
+		}
+	} else if len(processes) > 0 {
+		b.WriteString(table(processes, w.now(), s))
+	}
+	if err := written(w.stdout.Write(b.Bytes())); err != nil {
+		return err
+	}
+	switch {
+	case len(processes) > 0:
+	case len(errs) > 0:
+		return hint{errors.New("no flight file could be read"), "vtdump as the user who runs the program"}
+	case s.format != "json":
+		fmt.Fprint(w.stderr, "no vtscope process found\n"+
+			"    try: start one; sudo vtdump for those of other users; or set VTSCOPE_DIR as the program has it\n")
+	}
+	return nil
+}
+
+// table aligns the processes in columns.
+func table(processes []flight.Process, now time.Time, s *settings) string {
+	rows := [][]string{{"PID", "PROGRAM", "AGE", "THREADS", "STATUS"}}
+	for _, p := range processes {
+		status := p.Status.String()
+		end := now
+		if !p.Status.Live() {
+			end = p.LastSeen
+			status += ", last seen " + dump.Span(now.Sub(end)) + " ago"
+		}
+		rows = append(rows, []string{
+			fmt.Sprint(p.PID), dump.Cut(dump.Printable(p.Program), 40), dump.Span(end.Sub(p.Start)), dump.Thousands(p.Threads), status,
+		})
+	}
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			if s.ascii {
+				cell = dump.ASCII(cell)
+				row[i] = cell
+			}
+			widths[i] = max(widths[i], dump.Columns(cell))
+		}
+	}
+	right := []bool{true, false, true, true, false}
+	var b strings.Builder
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			space := strings.Repeat(" ", widths[i]-dump.Columns(cell))
+			switch {
+			case right[i]:
+				b.WriteString(space + cell)
+			case i == len(row)-1:
+				b.WriteString(cell)
+			default:
+				b.WriteString(cell + space)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

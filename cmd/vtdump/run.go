@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// A world is what a call of vtdump can touch besides flight files.
+type world struct {
+	stdout, stderr io.Writer
+	terminal       bool // stdout is one
+	getenv         func(string) string
+	now            func() time.Time
+}
+
+// run is vtdump: it returns the exit code.
+func run(ctx context.Context, args []string, w world) int {
+	s, err := parse(args)
+	if err == nil {
+		err = s.do(ctx, w)
+	}
+	if err != nil {
+		return report(w.stderr, err)
+	}
+	return exitDone
+}
+
+func (s *settings) do(ctx context.Context, w world) error {
+	switch {
+	case s.help:
+		return written(io.WriteString(w.stdout, helpText()))
+	case s.version:
+		return written(io.WriteString(w.stdout, versionText()))
+	case !s.targeted:
+		return list(w, s)
+	}
+	r, err := open(s.target, w.now())
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	snap, err := dump.Take(ctx, r, dump.Options{})
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.target, err)
+	}
+	if s.growth > 0 {
+		if snap, err = s.second(ctx, r, snap); err != nil {
+			return fmt.Errorf("%s: %w", s.target, err)
+		}
+	}
+	return s.print(w, snap)
+}
+
+// second takes another snapshot and compares it with the first.
+func (s *settings) second(ctx context.Context, r *flight.Reader, first *dump.Snapshot) (*dump.Snapshot, error) {
+	if status := first.Process.Status; status != dump.StatusRunning {
+		return nil, hint{fmt.Errorf("--growth: the process is %s", status), "without --growth"}
+	}
+	timer := time.NewTimer(s.growth)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	snap, err := dump.Take(ctx, r, dump.Options{})
+	if err != nil {
+		return nil, err
+	}
+	dump.Compare(first, snap)
+	return snap, nil
+}
+
+func (s *settings) print(w world, snap *dump.Snapshot) error {
+	if s.top > 0 && s.format != "text" {
+		snap.KeepTop(s.top)
+	}
+	switch s.format {
+	case "json":
+		return written(0, dump.JSON(w.stdout, snap))
+	case "folded":
+		return written(0, dump.Folded(w.stdout, snap, dump.FoldedOptions{Internal: s.internal}))
+	}
+	return written(0, dump.Text(w.stdout, snap, dump.TextOptions{
+		Top: orDefault(s.top), Depth: orDefault(s.depth), Internal: s.internal,
+		ASCII: s.ascii, Color: s.colored(w), Width: s.width,
+	}))
+}
+
+// orDefault turns the number of a flag into that of package dump: 0 means all here and the default there.
+func orDefault(n int) int {
+	switch n {
+	case unset:
+		return 0
+	case 0:
+		return -1
+	}
+	return n
+}
+
+func (s *settings) colored(w world) bool {
+	if s.color != "auto" {
+		return s.color == "always"
+	}
+	return w.terminal && w.getenv("NO_COLOR") == "" && w.getenv("TERM") != "dumb"
+}
+
+func written(_ int, err error) error {
+	if err != nil {
+		return fmt.Errorf("write standard output: %w", err)
+	}
+	return nil
+}
+
+func versionText() string {
+	version := "(devel)"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		version = info.Main.Version
+	}
+	return fmt.Sprintf("vtdump %s %s %s/%s\nreads flight format %d, writes %s\n",
+		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, flight.FormatVersion, dump.Format)
+}

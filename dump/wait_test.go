@@ -1,0 +1,63 @@
+package dump
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+func TestWaitBucketsCoverEveryWaitWithinThreePercent(t *testing.T) {
+	last := -1
+	check := func(v flight.Ticks) {
+		i := waitBucket(v)
+		if i < last || i >= len(waitHist{}) {
+			t.Fatalf("bucket of %d: got %d, want at least %d and below %d", v, i, last, len(waitHist{}))
+		}
+		last = i
+		if m := waitBucketMiddle(i); float64(max(m, v)-min(m, v)) > 0.033*float64(v) {
+			t.Fatalf("middle of the bucket of %d: got %d, want it within 3.3 %%", v, m)
+		}
+	}
+	for v := flight.Ticks(0); v < 5000; v++ {
+		check(v)
+	}
+	for shift := 13; shift < 64; shift++ {
+		for part := flight.Ticks(16); part < 32; part++ {
+			check(part << (shift - 4))
+			check((part+1)<<(shift-4) - 1)
+		}
+	}
+	if last != len(waitHist{})-1 {
+		t.Errorf("last bucket: got %d, want %d", last, len(waitHist{})-1)
+	}
+}
+
+func TestMedianIsExactForFewAndCloseForMany(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, 2, 3, exactWaits - 1, exactWaits, exactWaits + 1, exactWaits + 2, 1000, 20000} {
+		for round := range 5 {
+			var parts [3]waitStat
+			all := make([]flight.Ticks, n)
+			for i := range all {
+				all[i] = flight.Ticks(rng.ExpFloat64() * float64(uint64(1)<<(10+round*10)))
+				parts[rng.IntN(len(parts))].add(all[i])
+			}
+			var w waitStat
+			for i := range parts {
+				w.merge(&parts[i])
+			}
+			slices.Sort(all)
+			want := all[(n-1)/2]
+			got := w.median()
+			off := float64(max(got, want)-min(got, want)) / max(float64(want), 1)
+			if n <= exactWaits && off != 0 || off > 0.05 {
+				t.Errorf("median of %d: got %d, want %d", n, got, want)
+			}
+			if w.n != n || w.min != all[0] || w.max != all[n-1] {
+				t.Errorf("of %d: got n=%d min=%d max=%d, want min=%d max=%d", n, w.n, w.min, w.max, all[0], all[n-1])
+			}
+		}
+	}
+}
