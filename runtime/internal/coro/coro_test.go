@@ -231,9 +231,9 @@ func TestRetireBringsEveryRoutineHomeAndEndsIt(t *testing.T) {
 		t.Fatal("nobody wandered: the test shows nothing")
 	}
 	some, rest := rs[:n/2], rs[n/2:]
-	left := Retire(append([]*Routine(nil), some...))
+	left, _ := Retire(some, n, nil)
 	t.Logf("%d of %d at home; %d of %d could not end before the rest was idle", home, n, len(left), len(some))
-	if left = Retire(append(left, rest...)); len(left) != 0 {
+	if left, _ = Retire(append(left, rest...), n, nil); len(left) != 0 {
 		t.Fatalf("%d routines left, want 0", len(left))
 	}
 	if got := table.mu.live; got != before {

@@ -22,31 +22,47 @@ func (r *Routine) Idle(to *Slot) bool {
 	return true
 }
 
-// Retire ends idle routines, all owned by the caller, and returns those that cannot end yet because a
-// routine that is not among them is in their home (S3). The caller must not be locked to an OS thread, and
-// must not be a routine.
-func Retire(idle []*Routine) (left []*Routine) {
-	in := make(map[*Slot]*Routine, len(idle))
+// Retire ends n of the idle routines and all of the doomed ones, all owned by the caller, and returns those
+// that remain. More remain than was asked for where a routine that is in neither list is in the home of one (S3). The caller
+// must not be locked to an OS thread, and must not be a routine.
+func Retire(idle []*Routine, n int, doomed []*Routine) (left, stillDoomed []*Routine) {
+	in := make(map[*Slot]*Routine, len(idle)+len(doomed))
 	for _, r := range idle {
 		in[r.At] = r
 	}
-	for _, r := range idle {
-		if !r.Home() {
-			stranger := in[&r.home]
-			if stranger == nil {
-				left = append(left, r)
-				continue
-			}
-			// We go where r is; r goes home, and the stranger from there to where r was,
-			// which brings us back.
-			was := r.At
-			r.order.move, stranger.order.move = &r.home, was
-			was.Switch()
-			in[was] = stranger
-		}
-		delete(in, &r.home)
-		r.order.end = true
-		r.End()
+	for _, r := range doomed {
+		in[r.At] = r
 	}
-	return left
+	for _, r := range doomed {
+		if !retire(r, in) {
+			stillDoomed = append(stillDoomed, r)
+		}
+	}
+	for _, r := range idle {
+		if n > 0 && retire(r, in) {
+			n--
+		} else {
+			left = append(left, r)
+		}
+	}
+	return left, stillDoomed
+}
+
+func retire(r *Routine, in map[*Slot]*Routine) bool {
+	if !r.Home() {
+		stranger := in[&r.home]
+		if stranger == nil {
+			return false
+		}
+		// We go where r is; r goes home, and the stranger from there to where r was, which
+		// brings us back.
+		was := r.At
+		r.order.move, stranger.order.move = &r.home, was
+		was.Switch()
+		in[was] = stranger
+	}
+	delete(in, &r.home)
+	r.order.end = true
+	r.End()
+	return true
 }

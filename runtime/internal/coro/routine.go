@@ -63,14 +63,17 @@ func (r *Routine) Exit() { panic(exit{}) }
 
 // End switches to a routine that its owner has told to end, and returns when it has. The routine must be home.
 func (r *Routine) End() {
-	defer func() {
-		if v := recover(); v != nil {
-			if _, ours := v.(exit); !ours {
-				panic(v)
-			}
-		}
-	}()
+	defer Ended()
 	r.home.Switch()
+}
+
+// Ended is deferred around a switch to a slot in which a routine may end by [Routine.Exit].
+func Ended() {
+	if v := recover(); v != nil {
+		if _, ours := v.(exit); !ours {
+			panic(v)
+		}
+	}
 }
 
 // Self returns the routine of the calling goroutine, or nil on a goroutine that is no routine. It costs a few
