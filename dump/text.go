@@ -192,7 +192,7 @@ func (p *page) place() {
 		total = max(total, len(Thousands(p.s.Scopes[0].Total)))
 	}
 	// Room for the counts, and some for what follows them.
-	names = min(max(names, 24), p.o.Width-2*total-6)
+	names = max(min(max(names, 24), 52, p.o.Width-2*total-24), 12)
 	p.countCol = names + 2 + total
 	p.ownCol = p.countCol + 2 + total
 	p.fileCol = min(files, p.o.Width*2/3)

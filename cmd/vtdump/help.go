@@ -27,9 +27,9 @@ type helpPart struct{ title, text string }
 
 var helpParts = []helpPart{
 	{"Reading the page", `The first line counts all threads, by state. The second says how the data was come by: complete,
-or what is missing; and how old it is if the process is gone. Each line of the tree is a scope, with
-the threads in it and in the scopes below ("threads") and, where that differs, in itself ("own").
-Sibling scopes of one name share a line: "checkout ×312". Below a scope stand its groups:
+or what is missing; and how old it is if the process is gone. Each line of the tree is a scope,
+with the threads in it and in the scopes below ("threads") and, where that differs, in itself
+("own"). Sibling scopes of one name share a line: "checkout ×312". Below a scope stand its groups:
 
     x 812 parked 31s..2m  median 40s   sleep
       shop.(*Store).query       store.go:88
@@ -37,20 +37,20 @@ Sibling scopes of one name share a line: "checkout ×312". Below a scope stand i
       … 4 more
       e.g. #5123 "GET /cart" #5130 #5199
 
-812 threads have been parked for 31 s to 2 min, half of them for more than 40 s, because they sleep;
-then the innermost frames of the stack they share, and those that have waited longest. "▲ 12" and
-"▼ 12" stand for threads more or less since the first snapshot of --growth. Frames of vtscope's
-runtime, of Go's runtime and of package iter are hidden unless there are no others.
+812 threads have been parked for 31 s to 2 min, half of them for more than 40 s, because they
+sleep; then the innermost frames of the stack they share, and those that have waited longest.
+"▲ 12" and "▼ 12" stand for threads more or less since the first snapshot of --growth. Frames of
+vtscope's runtime, of Go's runtime and of package iter are hidden unless there are no others.
 `},
 	{"Status of a process", `running
 stopped  by SIGSTOP or a debugger
 ended    it closed its flight file
-killed   it is gone without that: by a signal, a crash, or a return from main without vthread.Main or
-         flight.Close; from outside these look the same
+killed   it is gone without that: by a signal, a crash, or a return from main without vthread.Main
+         or flight.Close; from outside these look the same
 `},
-	{"JSON", `One document of the format "vtscope/dump/v1" with the same numbers, all frames and all groups; without
-a target "vtscope/processes/v1". Durations are nanoseconds and end in _ns. The documentation of
-package dump describes each field.
+	{"JSON", `One document of the format "vtscope/dump/v1" with the same numbers, all frames and all groups;
+without a target "vtscope/processes/v1". Durations are nanoseconds and end in _ns. The
+documentation of package dump describes each field.
 `},
 	{"Environment", `VTSCOPE_DIR   where flight files lie, if not in the default directory
 NO_COLOR      if not empty, no colour unless --color always
