@@ -125,15 +125,12 @@ type segmentEntry struct {
 
 // ringHeader precedes a ring's events.
 type ringHeader struct {
-	Head    uint64 // events ever written
-	Size    uint32 // events, a power of two
-	Carrier uint16
-	State   uint8
-	Owner   uint8
-	Drops   uint64 // reserved
-	_       [104]byte
-	Counts  [kindSlots]uint64
-	_       [128]byte
+	Head   uint64 // events ever written
+	Size   uint32 // events, a power of two
+	Owner  uint32 // carrier | state<<16 | owner<<24
+	_      [112]byte
+	Counts [kindSlots]uint64
+	_      [128]byte
 }
 
 // event is a slot of a ring.
@@ -171,10 +168,9 @@ type scopeRecord struct {
 // nameRecord holds a thread's name.
 type nameRecord struct {
 	Ver    uint32
-	Len    uint16 // of the text, bytes
-	Flags  uint16
+	Info   uint32 // length of the text in bytes | flags<<16
 	Thread uint64
-	Text   [nameText]byte
+	Text   [nameText / 8]uint64
 }
 
 const nameTruncated = 1
@@ -187,23 +183,21 @@ type tableHeader struct {
 
 // stackRecord precedes a stack's program counters.
 type stackRecord struct {
-	Hash  uint64
-	N     uint16
-	Flags uint16
-	Skip  uint16 // logical frames to leave out at the top
-	Ready uint16 // 1 once complete
+	Hash uint64
+	Word uint64 // number of program counters | flags<<16 | skip<<32 | stackReady; skip: innermost frames to leave out
 }
 
 const (
 	stackRecordSize = 16
 	stackTruncated  = 1
+	stackReady      = 1 << 48 // complete; with no program counters: the rest of the segment is empty
 )
 
 // stringRecord precedes a string's bytes.
 type stringRecord struct {
 	Len   uint16
 	Flags uint16
-	Sum   uint32 // low half of the hash, to tell strays
+	Sum   uint32 // FNV-1a of the bytes
 }
 
 const (

@@ -2,6 +2,7 @@ package flight
 
 import (
 	"runtime"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -25,3 +26,5 @@ func endWrite(ver *uint32, v uint32) {
 	*ver = v
 	runtime.KeepAlive(unsafe.Pointer(ver))
 }
+
+func get64(p *uint64) uint64 { return atomic.LoadUint64(p) }

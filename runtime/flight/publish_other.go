@@ -19,3 +19,5 @@ func beginWrite(ver *uint32) uint32 {
 }
 
 func endWrite(ver *uint32, v uint32) { atomic.StoreUint32(ver, v) }
+
+func get64(p *uint64) uint64 { return atomic.LoadUint64(p) }

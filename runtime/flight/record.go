@@ -1,9 +1,6 @@
 package flight
 
-import (
-	"runtime"
-	"unsafe"
-)
+import "unsafe"
 
 // A Record is a thread's row in the flight file, seen by readers of other processes. A nil Record
 // stands for a thread that is not recorded; all methods accept it.
@@ -166,7 +163,6 @@ func (rec *Record) End(t Ticks) {
 	put32(&rec.stack, 0)
 	put64(&rec.blocker, 0)
 	endWrite(&rec.ver, v)
-	runtime.KeepAlive(rec)
 }
 
 // A RecordCache keeps a few free records for one owner, who needs no lock then. The zero value is
@@ -203,7 +199,7 @@ func (c *RecordCache) Put(r *Recorder, rec *Record) {
 	if r == nil || rec == nil {
 		return
 	}
-	if rec.name != 0 {
+	if rec.hasName() {
 		r.freeName(rec)
 	}
 	if c.n == cacheRecords {

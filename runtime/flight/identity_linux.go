@@ -1,0 +1,79 @@
+package flight
+
+import (
+	"bytes"
+	"encoding/hex"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// An identity tells a process from all others of the machine, also of those that had its pid.
+type identity struct {
+	startTime uint64
+	bootID    [16]byte
+	pidSpace  uint64
+}
+
+var selfIdentity = sync.OnceValue(func() identity {
+	id := identity{bootID: bootID(), pidSpace: pidSpace("self")}
+	if st, err := readStat("self"); err == nil {
+		id.startTime = st.startTime
+	}
+	return id
+})
+
+// A procStat is what /proc/PID/stat says that matters here.
+type procStat struct {
+	state     byte
+	startTime uint64
+}
+
+// readStat reads /proc/PID/stat of a process.
+func readStat(pid string) (procStat, error) {
+	text, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return procStat{}, err
+	}
+	return parseStat(text)
+}
+
+// parseStat parses the line; the command's name, in parentheses, may hold anything.
+func parseStat(text []byte) (procStat, error) {
+	const state, startTime = 3, 22 // fields, counted from 1
+	end := bytes.LastIndexByte(text, ')')
+	if end < 0 {
+		return procStat{}, os.ErrInvalid
+	}
+	fields := strings.Fields(string(text[end+1:]))
+	if len(fields) <= startTime-state || len(fields[0]) != 1 {
+		return procStat{}, os.ErrInvalid
+	}
+	t, err := strconv.ParseUint(fields[startTime-state], 10, 64)
+	return procStat{fields[0][0], t}, err
+}
+
+func bootID() (id [16]byte) {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return id
+	}
+	b, err := hex.DecodeString(strings.ReplaceAll(trimSpace(text), "-", ""))
+	if err == nil {
+		copy(id[:], b)
+	}
+	return id
+}
+
+// pidSpace returns the inode of a process's pid namespace, 0 if unknown.
+func pidSpace(pid string) uint64 {
+	var st syscall.Stat_t
+	if syscall.Stat("/proc/"+pid+"/ns/pid", &st) != nil {
+		return 0
+	}
+	return st.Ino
+}
+
+func trimSpace(b []byte) string { return string(bytes.TrimSpace(b)) }

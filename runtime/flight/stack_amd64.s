@@ -1,0 +1,60 @@
+#include "textflag.h"
+
+// A frame pointer points to the caller's saved one, and the return address lies above. Each saved
+// one must lie further up and below g.stack.hi, the second word of g.
+
+// func hashFrames() (sum uint64, n int)
+TEXT ·hashFrames(SB), NOSPLIT|NOFRAME, $0-16
+	MOVQ (TLS), R8
+	MOVQ 8(R8), R9
+	LEAQ ·stackKeys(SB), R10
+	XORL AX, AX
+	XORL CX, CX
+	MOVQ BP, DX
+
+hash:
+	MOVQ  8(DX), R11
+	IMULQ (R10)(CX*8), R11
+	MOVQ  (DX), R12
+	ADDQ  R11, AX
+	INCQ  CX
+	CMPQ  R12, DX
+	JLS   hashed
+	CMPQ  R12, R9
+	JCC   hashed
+	MOVQ  R12, DX
+	CMPQ  CX, $64
+	JCS   hash
+	INCQ  CX
+
+hashed:
+	MOVQ AX, sum+0(FP)
+	MOVQ CX, n+8(FP)
+	RET
+
+// func copyFrames(to *uint64, max int) (n int)
+TEXT ·copyFrames(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ (TLS), R8
+	MOVQ 8(R8), R9
+	MOVQ to+0(FP), R10
+	MOVQ max+8(FP), R13
+	XORL CX, CX
+	MOVQ BP, DX
+
+copy:
+	CMPQ CX, R13
+	JCC  copied
+	MOVQ 8(DX), R11
+	MOVQ R11, (R10)(CX*8)
+	INCQ CX
+	MOVQ (DX), R12
+	CMPQ R12, DX
+	JLS  copied
+	CMPQ R12, R9
+	JCC  copied
+	MOVQ R12, DX
+	JMP  copy
+
+copied:
+	MOVQ CX, n+16(FP)
+	RET

@@ -1,0 +1,49 @@
+//go:build amd64 || arm64
+
+package flight
+
+// hashFrames follows the frame pointers from its caller's frame to the goroutine's first, and sums
+// up the return addresses times [stackKeys]. n is their number; maxStackDepth+1 if there are more.
+// The innermost return address is the one of its caller, not its own. It stays within the
+// goroutine's stack, so that code that uses the frame pointer for something else does no harm.
+//
+//go:noescape
+func hashFrames() (sum uint64, n int)
+
+// copyFrames stores the addresses that hashFrames sums up, at most max, and returns their number.
+//
+//go:noescape
+func copyFrames(to *uint64, max int) (n int)
+
+// Stack interns the stack of its caller, without the skip innermost calls (inlined ones count), and
+// returns its id: 0 when there is no room. A stack met before costs some nanoseconds, takes no lock
+// and allocates nothing; a new one is copied, and named by the recorder's goroutine. Frames beyond
+// the 64 innermost are cut off, and the stack marked.
+//
+// The two walks start from the same frame, hence the form of this function.
+//
+//go:noinline
+func (r *Recorder) Stack(skip int) StackID {
+	if r == nil {
+		return 0
+	}
+	sum, n := hashFrames()
+	truncated := n > maxStackDepth
+	if truncated {
+		n = maxStackDepth
+	}
+	h := finishHash(sum, n, truncated, skip)
+	if id := r.stacks.lookup(h); id != 0 {
+		return id
+	}
+	id := r.reserveStack(n)
+	if id == 0 {
+		return 0
+	}
+	copyFrames(&r.stacks.at(uint64(id)).pcs()[0], n)
+	var flags uint64
+	if truncated {
+		flags = stackTruncated
+	}
+	return r.publishStack(id, h, n, flags, uint64(skip))
+}

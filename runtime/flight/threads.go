@@ -1,0 +1,170 @@
+package flight
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// A threadPool hands out thread records: those given back first, then those never used.
+type threadPool struct {
+	mu struct {
+		sync.Mutex
+		free  []*Record
+		fresh []freshRecords // segments with records never used
+		made  int            // records in all segments
+	}
+	starved atomic.Bool // the last growth failed: do not try ahead of need
+}
+
+type freshRecords struct {
+	base unsafe.Pointer
+	left int
+}
+
+func (p *threadPool) start(r *Recorder) func() error {
+	return func() error { p.mu.Lock(); defer p.mu.Unlock(); return p.growLocked(r) }
+}
+
+func (p *threadPool) growLocked(r *Recorder) error {
+	if p.mu.made >= r.options.MaxThreads {
+		return errThreadLimit
+	}
+	base, err := r.addSegment(segmentThread, threadSegmentSize, recordSize, threadsPerSegment, nil)
+	if err != nil {
+		return err
+	}
+	n := min(threadsPerSegment, r.options.MaxThreads-p.mu.made)
+	p.mu.fresh = append(p.mu.fresh, freshRecords{base, n})
+	p.mu.made += n
+	return nil
+}
+
+// takeRecords fills to with free records and returns how many there were.
+func (r *Recorder) takeRecords(to []*Record) int {
+	p := &r.threads
+	p.mu.Lock()
+	n := p.takeLocked(to)
+	var err error
+	if n == 0 {
+		if err = p.growLocked(r); err == nil {
+			n = p.takeLocked(to)
+		}
+		p.starved.Store(err != nil)
+	}
+	low := p.lowLocked() && !p.starved.Load()
+	p.mu.Unlock()
+	if err != nil {
+		r.warnOnce("threads are not recorded any more", err)
+	}
+	if low {
+		r.poke()
+	}
+	return n
+}
+
+func (p *threadPool) takeLocked(to []*Record) int {
+	n := copy(to, p.mu.free[max(0, len(p.mu.free)-len(to)):])
+	p.mu.free = p.mu.free[:len(p.mu.free)-n]
+	for n < len(to) && len(p.mu.fresh) > 0 {
+		f := &p.mu.fresh[0]
+		to[n] = (*Record)(f.base)
+		n++
+		f.base = unsafe.Add(f.base, recordSize)
+		if f.left--; f.left == 0 {
+			p.mu.fresh = p.mu.fresh[1:]
+		}
+	}
+	return n
+}
+
+// lowLocked reports whether a segment should be reserved ahead of need.
+func (p *threadPool) lowLocked() bool {
+	return len(p.mu.free) == 0 && (len(p.mu.fresh) == 0 || len(p.mu.fresh) == 1 && p.mu.fresh[0].left < threadsPerSegment/2)
+}
+
+// makeRoom is called by the background goroutine. The segment is reserved without the pool's lock.
+func (p *threadPool) makeRoom(r *Recorder) {
+	p.mu.Lock()
+	if !p.lowLocked() || p.starved.Load() || p.mu.made >= r.options.MaxThreads {
+		p.mu.Unlock()
+		return
+	}
+	n := min(threadsPerSegment, r.options.MaxThreads-p.mu.made)
+	p.mu.made += n
+	p.mu.Unlock()
+
+	base, err := r.addSegment(segmentThread, threadSegmentSize, recordSize, threadsPerSegment, nil)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.mu.made -= n
+		p.starved.Store(true)
+		return
+	}
+	p.mu.fresh = append(p.mu.fresh, freshRecords{base, n})
+}
+
+func (r *Recorder) giveRecords(recs []*Record) {
+	p := &r.threads
+	p.mu.Lock()
+	p.mu.free = append(p.mu.free, recs...)
+	p.mu.Unlock()
+}
+
+// A recordStripe is a cache of records for those who own none.
+type recordStripe struct {
+	lock  atomic.Uint32
+	cache RecordCache
+	_     [60]byte
+}
+
+// GetRecord is [RecordCache.Get] for goroutines that own no cache.
+func (r *Recorder) GetRecord() *Record {
+	if r == nil {
+		return nil
+	}
+	first := stripeHint()
+	for i := range uint32(stripes) {
+		s := &r.caches[(first+i)%stripes]
+		if s.lock.CompareAndSwap(0, 1) {
+			rec := s.cache.Get(r)
+			s.lock.Store(0)
+			return rec
+		}
+	}
+	var one [1]*Record
+	if r.takeRecords(one[:]) == 0 {
+		r.lose(lostThreads)
+		return nil
+	}
+	return one[0]
+}
+
+// PutRecord is [RecordCache.Put] for goroutines that own no cache.
+func (r *Recorder) PutRecord(rec *Record) {
+	if r == nil || rec == nil {
+		return
+	}
+	first := stripeHint()
+	for i := range uint32(stripes) {
+		s := &r.caches[(first+i)%stripes]
+		if s.lock.CompareAndSwap(0, 1) {
+			s.cache.Put(r, rec)
+			s.lock.Store(0)
+			return
+		}
+	}
+	if rec.hasName() {
+		r.freeName(rec)
+	}
+	one := [1]*Record{rec}
+	r.giveRecords(one[:])
+}
+
+// stripeHint returns a number that tends to differ between goroutines and to stay the same in one:
+// made of the address of its stack.
+func stripeHint() uint32 {
+	var here byte
+	return uint32(uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9e3779b97f4a7c15 >> 56)
+}
