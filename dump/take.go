@@ -141,31 +141,31 @@ func (s *Snapshot) judge(t *tree, lost flight.Lost) {
 	l.Unrecorded, l.Stacks, l.Symbols, l.Scopes = lost.Threads, lost.Stacks, lost.Symbols, lost.Scopes
 	l.Strings, l.Names, l.Events, l.Rings = lost.Strings, lost.Names, lost.Events, lost.Rings
 	if n := l.Torn; n > 0 {
-		s.miss("%s changed while they were read, and are left out", count(n, "thread record"))
+		s.miss("%s changed while they were read, and are left out", Count(n, "thread record"))
 	}
 	if n := l.Unrecorded; n > 0 {
-		s.miss("%s not recorded so far: the thread table was full", count(n, "thread"))
+		s.miss("%s not recorded so far: the thread table was full", Count(n, "thread"))
 	}
 	if n := l.Scopes; n > 0 {
-		s.miss("%s not recorded so far, their threads count to the parents: the scope table was full", count(n, "scope"))
+		s.miss("%s not recorded so far, their threads count to the parents: the scope table was full", Count(n, "scope"))
 	}
 	if n := l.Stacks; n > 0 {
-		s.miss("%s not recorded so far: the stack table was full", count(n, "stack"))
+		s.miss("%s not recorded so far: the stack table was full", Count(n, "stack"))
 	}
 	if n := l.Strings + l.Names; n > 0 {
-		s.miss("%s not recorded so far: the name and string tables were full", count(n, "name"))
+		s.miss("%s not recorded so far: the name and string tables were full", Count(n, "name"))
 	}
 	if n := l.Unsymbolised; n > 0 {
-		s.miss("%s in part without names: the process has not written their symbols", count(n, "stack"))
+		s.miss("%s in part without names: the process has not written their symbols", Count(n, "stack"))
 	}
 	if n := s.Lost.Unplaced; n > 0 {
-		s.miss("%s counted to the root: their scopes are not in the scope table", count(n, "thread"))
+		s.miss("%s counted to the root: their scopes are not in the scope table", Count(n, "thread"))
 	}
 	if n := t.broken; n > 0 {
-		s.miss("%s shown below the root: their parents are not in the scope table", count(n, "scope"))
+		s.miss("%s shown below the root: their parents are not in the scope table", Count(n, "scope"))
 	}
 	if n := s.Rest.Threads; n > 0 {
-		s.miss("%s only counted: there are more than %s groups", count(n, "thread"), Thousands(len(s.Groups)))
+		s.miss("%s only counted: there are more than %s groups", Count(n, "thread"), Thousands(len(s.Groups)))
 	}
 	s.Complete = len(s.Incomplete) == 0
 }

@@ -237,7 +237,7 @@ func (p *page) print() {
 		}
 		if n.rest.Count > 0 && !p.bare(i) {
 			p.text(plain, n.under+p.corner)
-			p.text(dim, p.ellipsis+" "+count(n.rest.Count, "more scope"))
+			p.text(dim, p.ellipsis+" "+Count(n.rest.Count, "more scope"))
 			p.right(dim, Thousands(n.rest.Own), p.countCol)
 			p.endLine()
 		}
@@ -245,7 +245,7 @@ func (p *page) print() {
 	walk(0)
 	if p.more > 0 || p.moreCount > 0 {
 		p.endLine()
-		p.text(dim, p.ellipsis+" "+count(p.more, "more group")+" with "+count(p.moreCount, "thread"))
+		p.text(dim, p.ellipsis+" "+Count(p.more, "more group")+" with "+Count(p.moreCount, "thread"))
 		if p.more > p.s.Rest.Groups {
 			p.text(dim, "   (--top "+number(p.f.top+p.more-p.s.Rest.Groups)+" shows them)")
 		}
@@ -263,7 +263,7 @@ func (p *page) bare(scope int) bool {
 func (p *page) header() {
 	s := p.s
 	title := p.clean(s.Process.Program) + " (pid " + number(s.Process.PID) + ")"
-	sizes := "  " + count(s.Threads, "thread") + " in " + count(s.ScopeCount, "scope")
+	sizes := "  " + Count(s.Threads, "thread") + " in " + Count(s.ScopeCount, "scope")
 	p.text(bold, title)
 	p.text(plain, sizes)
 	var states []lineItem

@@ -54,7 +54,7 @@ func (p *page) scope(i int) {
 		p.text(st, text)
 	}
 	if n := p.nodes[i].rest.Count; n > 0 && p.bare(i) {
-		note(dim, p.ellipsis+" "+count(n, "more scope"))
+		note(dim, p.ellipsis+" "+Count(n, "more scope"))
 	}
 	if s.Owner != 0 {
 		owner := "owner #" + number(uint64(s.Owner))
@@ -67,7 +67,7 @@ func (p *page) scope(i int) {
 		note(stateStyle(flight.StatePinned), Thousands(n)+" pinned")
 	}
 	if s.Pins > 0 {
-		note(plain, count(s.Pins, "pin"))
+		note(plain, Count(s.Pins, "pin"))
 	}
 	if s.Change != 0 {
 		note(bold, p.change(s.Change))

@@ -27,8 +27,8 @@ func Thousands[N int | uint64](n N) string {
 	return b.String()
 }
 
-// count writes "1 thread", "1,204 threads".
-func count[N int | uint64](n N, noun string) string {
+// Count writes "1 thread", "1,204 threads".
+func Count[N int | uint64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -66,8 +66,8 @@ func ambiguous(target string, processes []flight.Process, now time.Time) error {
 	const shown = 5
 	var tries []string
 	for _, p := range processes[:min(len(processes), shown)] {
-		tries = append(tries, fmt.Sprintf("vtdump %d   (%s threads, started %s ago, %s)",
-			p.PID, dump.Thousands(p.Threads), dump.Span(now.Sub(p.Start)), p.Status))
+		tries = append(tries, fmt.Sprintf("vtdump %d   (%s, started %s ago, %s)",
+			p.PID, dump.Count(p.Threads, "thread"), dump.Span(now.Sub(p.Start)), p.Status))
 	}
 	if n := len(processes) - shown; n > 0 {
 		tries = append(tries, fmt.Sprintf("vtdump   (lists all, %d more)", n))
