@@ -1,0 +1,57 @@
+package sched
+
+import (
+	"sync"
+	"time"
+)
+
+// nursery starts goroutines for others, outside any synctest bubble and on no locked OS thread: it is
+// made in package init, on a goroutine of its own.
+var nursery = make(chan func())
+
+func init() {
+	go func() {
+		for f := range nursery {
+			go f()
+		}
+	}()
+}
+
+// Default returns the scheduler of threads that are given none, a [ForkJoin] with the default
+// options. It is never closed.
+var Default = sync.OnceValue(func() *ForkJoin {
+	o, err := ForkJoinOptions{}.check()
+	if err != nil {
+		panic(err)
+	}
+	fj := newForkJoin(o)
+	fj.running.Add(1)
+	nursery <- fj.watch
+	return fj
+})
+
+// inherited is the scheduler of a thread that is made here and given none.
+func inherited() Scheduler {
+	if t := Current(); t != nil {
+		return t.sched
+	}
+	if bubbled() {
+		return goroutines{}
+	}
+	return Default()
+}
+
+// goroutines is the scheduler of threads that are started in a synctest bubble: every run has a
+// goroutine of its own, started by whoever submits and so in the bubble. No goroutine is left when
+// its threads have ended, as a bubble demands.
+type goroutines struct{}
+
+func (goroutines) Execute(t *Task) error {
+	go t.Run()
+	return nil
+}
+
+// bubbled reports whether the calling goroutine is in a synctest bubble. The clock there starts at the
+// beginning of the year 2000, in nanoseconds since 1970 also for what is elsewhere the monotonic clock (package
+// testing/synctest documents the date): decades later than [epoch].
+func bubbled() bool { return time.Since(epoch) > 25*365*24*time.Hour }

@@ -1,0 +1,336 @@
+package sched
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/coro"
+)
+
+// A carrier is what threads are mounted on: a goroutine, and while a thread executes, the place where
+// that goroutine waits.
+//
+//	C1  All fields are used only by whoever executes on the carrier: its goroutine, or the mounted thread. A switch hands them over.
+//	C2  A thread leaves in two halves. It says in left and then why it leaves, and switches away; whoever continues on the
+//	    carrier completes the departure with [carrier.finish]. Only then may others mount it (K3).
+//	C3  A thread that leaves hands the carrier to the next one directly if it can: one switch
+//	    instead of two. Else, and every 64th time, it goes back to the carrier's goroutine.
+type carrier struct {
+	ret    *coro.Slot // where the carrier's goroutine waits
+	left   *Task      // who has just left
+	then   departure  // and what becomes of it
+	worker *worker    // nil for a goroutine that was lent by Run
+	ring   *flight.Ring
+	id     flight.CarrierID
+}
+
+type departure uint8
+
+const (
+	toPause      departure = iota // until it is unparked
+	toTimedPause                  // or its timer fires
+	toQueue                       // it yielded
+)
+
+// lent are the carriers of goroutines that call [Task.Run].
+var lent = sync.Pool{New: func() any { return new(carrier) }}
+
+// Run mounts the thread on the calling goroutine and returns when it has parked, yielded or ended. It does
+// nothing if t was not submitted since the last run, or is being run. Schedulers call it, on goroutines
+// that are not threads: else it returns [ErrOnThread]. It blocks for as long as the thread executes. On
+// [ErrLockedCarrier] the task is as it was: another goroutine may run it.
+func (t *Task) Run() error {
+	if coro.Self() != nil {
+		return ErrOnThread
+	}
+	if !t.ticket.CompareAndSwap(1, 0) {
+		return nil
+	}
+	if t.at != nil && !t.at.Fits() {
+		t.ticket.Store(1)
+		return ErrLockedCarrier
+	}
+	c := lent.Get().(*carrier)
+	c.mount(t, nil)
+	c.finish()
+	*c = carrier{}
+	lent.Put(c)
+	return nil
+}
+
+// mount executes t until somebody switches back to the carrier's goroutine, which is the caller's. If t
+// was never mounted, it gets the routine r, or a new one.
+func (c *carrier) mount(t *Task, r *coro.Routine) {
+	if t.at == nil {
+		if r == nil {
+			r = coro.New(execute)
+		}
+		c.give(r, t)
+	}
+	if t.rec.Load() != nil {
+		c.recordMount(t, flight.Now())
+	}
+	t.on = c
+	c.ret = t.at
+	if c.worker == nil {
+		mountLent(t.at)
+		return
+	}
+	t.at.Switch()
+}
+
+// mountLent is a switch after which a routine may have ended for good.
+func mountLent(s *coro.Slot) {
+	defer coro.Ended()
+	s.Switch()
+}
+
+func (c *carrier) give(r *coro.Routine, t *Task) {
+	r.Task = unsafe.Pointer(t)
+	t.at = r.At
+	if t.rec.Load() != nil {
+		t.rec.Load().Goroutine(r.G(), 0)
+	}
+}
+
+func (c *carrier) recordMount(t *Task, now flight.Ticks) {
+	t.rec.Load().Mounted(now, c.id)
+	c.emit(now, flight.EventMount, 0, 0, t.id, 0)
+}
+
+func (c *carrier) emit(now flight.Ticks, k flight.Kind, why flight.Reason, stack flight.StackID, thread flight.ThreadID, arg uint64) {
+	if c.ring != nil {
+		c.ring.Emit(now, k, why, stack, thread, arg)
+		return
+	}
+	flight.Default().Emit(now, k, why, stack, thread, arg)
+}
+
+func (c *carrier) emitNow(k flight.Kind, id flight.ThreadID) {
+	if flight.Default() != nil {
+		c.emit(flight.Now(), k, 0, 0, id, 0)
+	}
+}
+
+// pause is the slow half of a park: t has no permit.
+func (t *Task) pause(p Pause) {
+	c := t.on
+	if !c.ret.Fits() {
+		t.pausePinned(p, flight.ReasonPinnedOSThread)
+		return
+	}
+	var now flight.Ticks
+	if t.rec.Load() != nil {
+		now = flight.Now()
+		stack := flight.Default().Stack(stackSkip)
+		t.rec.Load().Parked(now, p.State, p.Reason, stack, p.Blocker)
+		c.emit(now, flight.EventPark, p.Reason, stack, t.id, uint64(p.Blocker))
+		c.emit(now, flight.EventUnmount, p.Reason, 0, t.id, 0)
+	}
+	then := toPause
+	if m := t.timer; m != nil && m.armed {
+		then = toTimedPause
+	}
+	t.leave(c, then, now)
+}
+
+// stackSkip hides this package's own innermost frames from recorded stacks.
+const stackSkip = 1
+
+func (t *Task) leaveYielding(c *carrier) {
+	w := c.worker
+	if w != nil && !w.hasMore() {
+		c.emitNow(flight.EventYield, t.id)
+		return
+	}
+	var now flight.Ticks
+	if t.rec.Load() != nil {
+		now = flight.Now()
+		t.rec.Load().Yielded(now)
+		c.emit(now, flight.EventYield, 0, 0, t.id, 0)
+		c.emit(now, flight.EventUnmount, flight.ReasonYield, 0, t.id, 0)
+	}
+	t.leave(c, toQueue, now)
+}
+
+// leave suspends t and returns when it is mounted again, perhaps on another carrier (C2, C3).
+func (t *Task) leave(c *carrier, then departure, now flight.Ticks) {
+	c.left, c.then = t, then
+	if n := c.next(); n != nil {
+		c.prepare(n, now)
+		s := n.at
+		t.at = s
+		s.Switch()
+	} else {
+		s := c.ret
+		t.at = s
+		s.Switch()
+	}
+	t.on.finish()
+}
+
+// next takes the thread that the one that leaves hands the carrier to, or nil to go back to the
+// carrier's goroutine.
+func (c *carrier) next() *Task {
+	if c.worker == nil {
+		return nil
+	}
+	return c.worker.direct()
+}
+
+// prepare makes n, which [worker.direct] has returned, the mounted thread.
+func (c *carrier) prepare(n *Task, now flight.Ticks) {
+	if n.at == nil {
+		c.give(c.worker.spare(), n)
+	}
+	n.on = c
+	if n.rec.Load() != nil {
+		if now == 0 {
+			now = flight.Now()
+		}
+		c.recordMount(n, now)
+	}
+}
+
+// finish completes the departure of the thread that was on the carrier before (C2).
+func (c *carrier) finish() {
+	t := c.left
+	if t == nil {
+		return
+	}
+	c.left = nil
+	switch c.then {
+	case toPause, toTimedPause:
+		m := t.timer // t is not ours any more once it is paused
+		w := t.word.Load()
+		if w&stateMask == runnable && t.word.CompareAndSwap(w, w&^stateMask|paused) {
+			if c.then == toPause || !m.firedBefore(t, w) {
+				return
+			}
+			break
+		}
+		// A permit came after the thread had decided to leave: it goes on.
+		t.word.Store(t.word.Load()&^stateMask | runnable)
+	case toQueue:
+		c.again(t)
+		return
+	}
+	if t.rec.Load() != nil {
+		t.rec.Load().Runnable(flight.Now(), 0)
+	}
+	c.again(t)
+}
+
+// again submits a thread that has just left and can go on.
+func (c *carrier) again(t *Task) {
+	if w := c.worker; w != nil && t.sched == Scheduler(w.fj) {
+		w.put(t)
+		return
+	}
+	if err := t.submit(nil, 0); err != nil {
+		// It lost its scheduler while it was runnable. Nobody waits for an answer here: it stays
+		// where it is, parked, and a later Unpark tries again.
+		t.word.Store(t.word.Load()&^stateMask | paused)
+		if t.rec.Load() != nil {
+			t.rec.Load().Parked(flight.Now(), flight.StateParked, flight.ReasonRejected, 0, 0)
+		}
+	}
+}
+
+// execute is the main function of the routines that threads execute on.
+func execute(r *coro.Routine) {
+	for {
+		t := (*Task)(r.Task)
+		t.on.finish()
+		if t.rec.Load() != nil {
+			t.rec.Load().Goroutine(r.G(), 0)
+		}
+		t.runBody(r)
+		if !t.end(r) {
+			return
+		}
+	}
+}
+
+// runBody returns when the body has returned or panicked; after a Goexit it does not return.
+func (t *Task) runBody(r *coro.Routine) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if v := recover(); v != nil {
+			t.ended(flight.ReasonPanic, v)
+			return
+		}
+		// runtime.Goexit: this goroutine is going to end whatever we do. The thread ends here, inside the
+		// deferred call, and the routine waits to be retired.
+		t.ended(flight.ReasonGoexit, nil)
+		t.endDoomed(r)
+		r.Exit()
+	}()
+	t.body.Run()
+	returned = true
+	t.ended(flight.ReasonEnd, nil)
+}
+
+// ended tells everybody who has to know that the body has ended; its record goes first, so that
+// whoever joins the thread does not find it there.
+func (t *Task) ended(how flight.Reason, value any) {
+	if how == flight.ReasonPanic && !t.body.Handles(value) {
+		Crash(t, value)
+	}
+	t.word.Store(done)
+	if rec := t.rec.Load(); rec != nil {
+		c := t.on
+		now := flight.Now()
+		c.emit(now, flight.EventThreadEnd, how, 0, t.id, 0)
+		c.emit(now, flight.EventUnmount, how, 0, t.id, 0)
+		rec.End(now)
+		t.rec.Store(nil)
+		if c.worker != nil {
+			c.worker.records.Put(flight.Default(), rec)
+		} else {
+			flight.Default().PutRecord(rec)
+		}
+	}
+	t.body.End(how, value)
+}
+
+// end finds the routine of a thread that has ended its next task, and returns true when it has
+// one, false when it shall end. Often no switch is needed: the next thread is new, and begins here.
+func (t *Task) end(r *coro.Routine) bool {
+	c := t.on
+	if c.worker == nil {
+		return false // the slot is home: Run's goroutine is in it
+	}
+	n := c.next()
+	if n == nil {
+		c.worker.rest(r)
+		return r.Idle(c.ret)
+	}
+	if n.at == nil {
+		// r itself will be where n is: the carrier gives it no other.
+		n.at = r.At
+		r.Task = unsafe.Pointer(n)
+		n.on = c
+		if n.rec.Load() != nil {
+			c.recordMount(n, flight.Now())
+		}
+		return true
+	}
+	c.prepare(n, 0)
+	c.worker.rest(r)
+	return r.Idle(n.at)
+}
+
+// endDoomed is end for a routine that can take no further task.
+func (t *Task) endDoomed(r *coro.Routine) {
+	c := t.on
+	if c.worker == nil {
+		return
+	}
+	c.worker.doomed = r // its goroutine passes it on, once r has left
+	r.Idle(c.ret)
+}

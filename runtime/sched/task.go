@@ -1,0 +1,384 @@
+package sched
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/coro"
+)
+
+// A Scheduler decides where and when runnable threads continue.
+type Scheduler interface {
+	// Execute arranges for t.Run to be called once, on some carrier: a goroutine that is not itself a
+	// thread. It does not block, may be called from any goroutine, and never runs t on the caller's stack
+	// unless documented. An error rejects the task: it surfaces where the thread was started or unparked.
+	Execute(t *Task) error
+}
+
+// A Body is what a task executes. Package vthread implements it.
+type Body interface {
+	// Run is called once, on the thread, when the task is first mounted.
+	Run()
+	// Handles is called on the thread when Run has panicked; the guilty frames still stand. If it
+	// returns false the program ends by [Crash].
+	Handles(value any) bool
+	// End is called on the thread when Run has returned ([flight.ReasonEnd]), has panicked
+	// ([flight.ReasonPanic], with the value), or has called runtime.Goexit. It must not panic, park or yield.
+	End(how flight.Reason, value any)
+}
+
+// Errors of [Task.Start] and [Task.Run].
+var (
+	ErrStarted       = errors.New("thread was started before")
+	ErrOnThread      = errors.New("a task cannot be run on a thread")
+	ErrLockedCarrier = errors.New("the carrier is locked to another OS thread than the task's goroutine")
+)
+
+// The words of a task's state machine: the proposal's NEW, RUNNABLE, LEASED, PAUSED, DONE.
+//
+//	K1  A task is in a queue, or mounted, exactly while it is runnable or leased; it is put there only by
+//	    whoever moved it from fresh or paused to runnable. So it is never scheduled twice.
+//	K2  leased is runnable with a permit: the next park returns at once.
+//	K3  A mounted task moves to paused only after it has left its goroutine (the next one to execute
+//	    on the carrier does it), so nobody can mount it while it still executes.
+//	K4  blocked is paused without having left: the thread is pinned and waits on its carrier.
+//	K5  The bits above the state number timed parks, so that a late timer cannot end a later park.
+const (
+	fresh uint32 = iota
+	runnable
+	leased
+	paused
+	blocked
+	done
+
+	stateMask uint32 = 7
+	parkStep  uint32 = 8
+)
+
+// A Task is a thread as its scheduler sees it. It must not be copied.
+type Task struct {
+	word   atomic.Uint32
+	ticket atomic.Uint32 // 1: handed to a Scheduler's Execute, and not yet run
+
+	id    flight.ThreadID
+	body  Body
+	sched Scheduler
+	rec   atomic.Pointer[flight.Record]
+
+	at    *coro.Slot    // where the innermost goroutine is suspended; nil before the first mount
+	on    *carrier      // what it is mounted on; written by whoever mounts it
+	link  *Task         // in a queue
+	timer *timer        // lazily made, kept for the task's life
+	unpin chan struct{} // wakes it while it is blocked (K4); lazily made
+}
+
+// Init makes t a task that is ready to [Task.Start]. A nil scheduler means the one of the calling thread,
+// or else the default.
+func (t *Task) Init(id flight.ThreadID, body Body, s Scheduler) {
+	if s == nil {
+		s = inherited()
+	}
+	t.id, t.body, t.sched = id, body, s
+}
+
+// ID returns the id of the task's thread.
+func (t *Task) ID() flight.ThreadID { return t.id }
+
+// Body returns what t executes.
+func (t *Task) Body() Body { return t.body }
+
+// Scheduler returns the scheduler that t is submitted to.
+func (t *Task) Scheduler() Scheduler { return t.sched }
+
+// Record returns the thread's record in the flight file, or nil.
+func (t *Task) Record() *flight.Record { return t.rec.Load() }
+
+// Done reports whether the body has ended.
+func (t *Task) Done() bool { return t.word.Load()&stateMask == done }
+
+// Fresh reports whether t was never started.
+func (t *Task) Fresh() bool { return t.word.Load()&stateMask == fresh }
+
+// State returns what t is doing, as far as the state machine knows: of others it does not tell runnable from mounted, nor what
+// they wait for. The flight file tells more.
+func (t *Task) State() flight.State {
+	switch t.word.Load() & stateMask {
+	case fresh:
+		return flight.StateNew
+	case paused:
+		return flight.StateParked
+	case blocked:
+		return flight.StatePinned
+	case done:
+		return flight.StateDone
+	}
+	if Current() == t {
+		return flight.StateMounted
+	}
+	return flight.StateRunnable
+}
+
+// Rename sets the thread's name in its record.
+func (t *Task) Rename(name string) {
+	if rec := t.rec.Load(); rec != nil {
+		flight.Default().SetName(rec, name)
+	}
+}
+
+// Current returns the task that is mounted on the calling goroutine, or nil on a plain goroutine.
+// It costs a few nanoseconds, and works at any depth of unmodified code.
+func Current() *Task {
+	r := coro.Self()
+	if r == nil {
+		return nil
+	}
+	return (*Task)(r.Task)
+}
+
+// A Birth describes a task that is about to start, for its record.
+type Birth struct {
+	Scope flight.ScopeIndex
+	Entry uintptr // the program counter of the body
+	Name  string
+	Flags flight.RecordFlags
+}
+
+// Announce makes a record of a task that is not started yet, in state new. Without it
+// [Task.Start] makes one.
+func (t *Task) Announce(b Birth) {
+	me := Current()
+	t.record(me, b, flight.StateNew, me.clock())
+}
+
+// Start submits t to its scheduler for the first time. Beyond [ErrStarted], errors are the scheduler's:
+// then t is as it was.
+func (t *Task) Start(b Birth) error {
+	if !t.word.CompareAndSwap(fresh, runnable) {
+		return ErrStarted
+	}
+	me := Current()
+	var now flight.Ticks
+	if rec := flight.Default(); rec != nil {
+		now = flight.Now()
+		if t.rec.Load() == nil {
+			t.record(me, b, flight.StateRunnable, now)
+		} else {
+			t.rec.Load().Runnable(now, me.threadID())
+		}
+		me.emit(now, flight.EventThreadStart, 0, 0, t.id, uint64(me.threadID()))
+	}
+	if err := t.submit(me, now); err != nil {
+		t.word.Store(fresh)
+		if t.rec.Load() != nil {
+			t.rec.Load().End(now)
+			flight.Default().PutRecord(t.rec.Load())
+			t.rec.Store(nil)
+		}
+		return err
+	}
+	return nil
+}
+
+func (t *Task) record(me *Task, b Birth, s flight.State, now flight.Ticks) {
+	r := flight.Default()
+	if r == nil {
+		return
+	}
+	if w := me.worker(); w != nil {
+		t.rec.Store(w.records.Get(r))
+	} else {
+		t.rec.Store(r.GetRecord())
+	}
+	if t.rec.Load() == nil {
+		return
+	}
+	t.rec.Load().Init(s, t.id, b.Scope, me.threadID(), b.Entry, b.Flags, now)
+	if b.Name != "" {
+		r.SetName(t.rec.Load(), b.Name)
+	}
+}
+
+// submit hands a task that the caller has moved to runnable to its scheduler.
+func (t *Task) submit(me *Task, now flight.Ticks) error {
+	if fj, ok := t.sched.(*ForkJoin); ok {
+		return fj.submit(t, me.worker())
+	}
+	t.ticket.Store(1)
+	return t.sched.Execute(t)
+}
+
+// Unpark makes t runnable if it is parked, and otherwise gives it the one permit that lets its next park
+// return at once. It never blocks and may be called from anywhere. An unstarted or ended
+// task is left alone. The error, if any, is the scheduler's rejection: t stays parked.
+func (t *Task) Unpark() error {
+	for {
+		w := t.word.Load()
+		switch w & stateMask {
+		case paused:
+			if t.word.CompareAndSwap(w, w&^stateMask|runnable) {
+				return t.ready(Current(), w)
+			}
+		case blocked:
+			if t.word.CompareAndSwap(w, w&^stateMask|runnable) {
+				t.recordUnpark(Current())
+				t.unpin <- struct{}{}
+				return nil
+			}
+		case runnable:
+			if t.word.CompareAndSwap(w, w&^stateMask|leased) {
+				return nil
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+// ready submits a task that the caller has just moved from the word was to runnable.
+func (t *Task) ready(me *Task, was uint32) error {
+	now := t.recordUnpark(me)
+	if err := t.submit(me, now); err != nil {
+		t.word.Store(was)
+		if t.rec.Load() != nil {
+			t.rec.Load().Parked(now, flight.StateParked, flight.ReasonNone, 0, 0)
+		}
+		return err
+	}
+	return nil
+}
+
+func (t *Task) recordUnpark(me *Task) (now flight.Ticks) {
+	if t.rec.Load() != nil {
+		now = flight.Now()
+		by := me.threadID()
+		t.rec.Load().Runnable(now, by)
+		me.emit(now, flight.EventUnpark, 0, 0, t.id, uint64(by))
+	}
+	return now
+}
+
+// A Pause tells, for the record, how and why a thread waits.
+type Pause struct {
+	State   flight.State // parked, timed-parked, blocked or waiting
+	Reason  flight.Reason
+	Blocker flight.Blocker
+}
+
+// Park gives up the carrier until t is unparked, or returns at once if t has a permit. It must be called on t. It
+// may return without either, as any park may: callers check their condition. A thread that cannot leave its
+// carrier, because it is locked to an OS thread, holds it while it waits: it is pinned.
+func (t *Task) Park(p Pause) {
+	w := t.word.Load()
+	if w&stateMask == leased {
+		t.word.Store(w&^stateMask | runnable)
+		return
+	}
+	t.pause(p)
+}
+
+// ParkFor is [Task.Park] for at most d; not at all if d is not positive. It reports whether t was
+// unparked or had a permit.
+func (t *Task) ParkFor(d time.Duration, p Pause) (unparked bool) {
+	if d <= 0 {
+		w := t.word.Load()
+		if w&stateMask != leased {
+			return false
+		}
+		t.word.Store(w&^stateMask | runnable)
+		return true
+	}
+	return t.parkUntil(after(d), p)
+}
+
+func (t *Task) parkUntil(when time.Duration, p Pause) (unparked bool) {
+	w := t.word.Load()
+	if w&stateMask == leased {
+		t.word.Store(w&^stateMask | runnable)
+		return true
+	}
+	if t.timer == nil {
+		t.timer = newTimer(t)
+	}
+	t.timer.arm(t, when, w&^stateMask)
+	t.pause(p)
+	expired := t.timer.disarm()
+	t.word.Add(parkStep) // K5
+	return !expired
+}
+
+// Sleep parks t for d. Unparks do not shorten it: the permit is kept for the next park.
+func (t *Task) Sleep(d time.Duration) {
+	p := Pause{State: flight.StateTimedParked, Reason: flight.ReasonSleep}
+	until := after(d)
+	permit := false
+	for {
+		if w := t.word.Load(); w&stateMask == leased { // else it would not pause at all
+			t.word.Store(w&^stateMask | runnable)
+			permit = true
+		}
+		if !t.parkUntil(until, p) {
+			break
+		}
+		permit = true
+		if time.Since(epoch) >= until {
+			break
+		}
+	}
+	if permit {
+		if w := t.word.Load(); w&stateMask == runnable {
+			t.word.CompareAndSwap(w, w&^stateMask|leased) // or somebody has given another
+		}
+	}
+}
+
+// Yield offers the carrier to other runnable threads, if there are any. It must be called on t. It neither
+// uses nor gives the permit. A pinned thread keeps its carrier.
+func (t *Task) Yield() {
+	c := t.on
+	if !c.ret.Fits() {
+		c.emitNow(flight.EventYield, t.id)
+		return
+	}
+	t.leaveYielding(c)
+}
+
+// worker returns the ForkJoin carrier that a mounted task executes on, or nil.
+func (t *Task) worker() *worker {
+	if t == nil {
+		return nil
+	}
+	return t.on.worker
+}
+
+func (t *Task) threadID() flight.ThreadID {
+	if t == nil {
+		return 0
+	}
+	return t.id
+}
+
+// clock reads the clock if anything is recorded.
+func (t *Task) clock() flight.Ticks {
+	if flight.Default() == nil {
+		return 0
+	}
+	return flight.Now()
+}
+
+// emit records an event from the calling goroutine, on which t is mounted unless it is nil.
+func (t *Task) emit(now flight.Ticks, k flight.Kind, why flight.Reason, stack flight.StackID, thread flight.ThreadID, arg uint64) {
+	if t != nil && t.on.ring != nil {
+		t.on.ring.Emit(now, k, why, stack, thread, arg)
+		return
+	}
+	flight.Default().Emit(now, k, why, stack, thread, arg)
+}
+
+// Emit records an event of the calling thread or goroutine that has no stack. Packages of the runtime use it for kinds of their own.
+func Emit(k flight.Kind, thread flight.ThreadID, arg uint64) {
+	if flight.Default() != nil {
+		Current().emit(flight.Now(), k, 0, 0, thread, arg)
+	}
+}

@@ -1,0 +1,239 @@
+package sched
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A timer ends one timed park of a task, if nothing else has.
+//
+//	M1  fired is set before the timer looks at the task, and the task's departure looks at fired after it
+//	    has become paused. So one of them sees the other, and the move from paused to runnable decides who
+//	    submits the task.
+//	M2  The number in the task's word (K5) was taken when the timer was armed; a later park has another.
+type timer struct {
+	task  *Task
+	when  time.Duration // since epoch
+	park  uint32        // the number of the park, in its place in the word
+	index int           // in the heap, or -1; guarded by timers.mu
+	fired atomic.Bool
+	armed bool        // the task's own
+	go1   *time.Timer // instead of the heap, for threads in a synctest bubble
+}
+
+func newTimer(t *Task) *timer { return &timer{task: t, index: -1} }
+
+// epoch is what timers count from; the monotonic clock.
+var epoch = time.Now()
+
+// after is the time d from now.
+func after(d time.Duration) time.Duration {
+	when := time.Since(epoch) + d
+	if when < 0 {
+		return 1<<63 - 1 // in centuries
+	}
+	return when
+}
+
+// arm starts the timer for the park of t that is about to begin.
+func (m *timer) arm(t *Task, when time.Duration, park uint32) {
+	m.fired.Store(false)
+	m.park = park
+	m.armed = true
+	if _, bubbled := t.sched.(goroutines); bubbled {
+		m.go1 = time.AfterFunc(when-time.Since(epoch), func() {
+			if late := m.expire(); late != nil {
+				late.ready(nil, park|paused)
+			}
+		})
+		return
+	}
+	m.when = when
+	timers.add(m)
+}
+
+// disarm stops the timer and reports whether it had fired.
+func (m *timer) disarm() (fired bool) {
+	m.armed = false
+	if m.go1 != nil {
+		m.go1.Stop()
+		m.go1 = nil
+	} else {
+		timers.remove(m) // waits for an expiry under way, fired or not
+	}
+	return m.fired.Load()
+}
+
+// expire ends the park. It returns the task if the caller has to submit it.
+func (m *timer) expire() *Task {
+	m.fired.Store(true) // M1
+	t, park := m.task, m.park
+	for {
+		w := t.word.Load()
+		if w&^stateMask != park { // M2
+			return nil
+		}
+		switch w & stateMask {
+		case paused:
+			if t.word.CompareAndSwap(w, park|runnable) {
+				return t
+			}
+		case blocked:
+			if t.word.CompareAndSwap(w, park|runnable) {
+				t.unpin <- struct{}{}
+				return nil
+			}
+		default:
+			return nil // awake already, or about to leave: M1
+		}
+	}
+}
+
+// firedBefore reports whether the timer fired before the caller moved t from the word w to paused or blocked; then the
+// caller has moved it back to runnable, and owns it again (M1).
+func (m *timer) firedBefore(t *Task, w uint32) bool {
+	if !m.fired.Load() {
+		return false
+	}
+	w &^= stateMask
+	return t.word.CompareAndSwap(w|paused, w|runnable) || t.word.CompareAndSwap(w|blocked, w|runnable)
+}
+
+// timers holds all armed timers but those of synctest bubbles. One goroutine serves them.
+var timers = timerHeap{wake: make(chan struct{}, 1)}
+
+type timerHeap struct {
+	mu struct {
+		sync.Mutex
+		heap    []*timer // four children each
+		next    time.Duration
+		serving bool
+	}
+	wake chan struct{}
+}
+
+func (h *timerHeap) add(m *timer) {
+	h.mu.Lock()
+	m.index = len(h.mu.heap)
+	h.mu.heap = append(h.mu.heap, m)
+	h.up(m.index)
+	first := m.index == 0
+	start := !h.mu.serving
+	h.mu.serving = true
+	h.mu.Unlock()
+	if start {
+		nursery <- h.serve
+	}
+	if first {
+		select {
+		case h.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (h *timerHeap) remove(m *timer) {
+	h.mu.Lock()
+	if m.index >= 0 {
+		h.cut(m.index)
+	}
+	h.mu.Unlock()
+}
+
+// cut takes the timer at i out.
+func (h *timerHeap) cut(i int) *timer {
+	heap := h.mu.heap
+	m, last := heap[i], heap[len(heap)-1]
+	heap[len(heap)-1] = nil
+	h.mu.heap = heap[:len(heap)-1]
+	if m != last {
+		heap[i] = last
+		last.index = i
+		h.up(i)
+		h.down(last.index)
+	}
+	m.index = -1
+	if len(heap) > 4096 && len(h.mu.heap) < cap(heap)/4 {
+		h.mu.heap = append(make([]*timer, 0, cap(heap)/2), h.mu.heap...)
+	}
+	return m
+}
+
+func (h *timerHeap) up(i int) {
+	heap := h.mu.heap
+	m := heap[i]
+	for i > 0 {
+		p := (i - 1) / 4
+		if heap[p].when <= m.when {
+			break
+		}
+		heap[i] = heap[p]
+		heap[i].index = i
+		i = p
+	}
+	heap[i] = m
+	m.index = i
+}
+
+func (h *timerHeap) down(i int) {
+	heap := h.mu.heap
+	m := heap[i]
+	for {
+		least := -1
+		for c := 4*i + 1; c < min(4*i+5, len(heap)); c++ {
+			if least < 0 || heap[c].when < heap[least].when {
+				least = c
+			}
+		}
+		if least < 0 || heap[least].when >= m.when {
+			break
+		}
+		heap[i] = heap[least]
+		heap[i].index = i
+		i = least
+	}
+	heap[i] = m
+	m.index = i
+}
+
+// serve is the goroutine of the timers.
+func (h *timerHeap) serve() {
+	alarm := time.NewTimer(time.Hour)
+	for {
+		wait, due := h.due()
+		for i, t := range due {
+			due[i] = nil
+			// A rejection leaves the thread parked, as for Unpark; nobody waits for the error.
+			_ = t.ready(nil, t.timer.park|paused)
+		}
+		if wait == 0 {
+			continue
+		}
+		alarm.Reset(wait)
+		select {
+		case <-alarm.C:
+		case <-h.wake:
+		}
+	}
+}
+
+// due takes out what has expired, at most a few hundred at a time, and says how long to wait for more.
+func (h *timerHeap) due() (wait time.Duration, woken []*Task) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Since(epoch)
+	for n := 0; len(h.mu.heap) > 0; n++ {
+		if w := h.mu.heap[0].when - now; w > 0 {
+			return w, woken
+		}
+		if n == 512 {
+			return 0, woken
+		}
+		// Under the lock, so that disarm returns only when the timer has done with the task.
+		if t := h.cut(0).expire(); t != nil {
+			woken = append(woken, t)
+		}
+	}
+	return time.Hour, woken
+}

@@ -1,0 +1,53 @@
+package sched
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A Waiter is a thread or a plain goroutine that waits to be woken once. Threads park, goroutines block. It is what
+// synchronizers queue.
+type Waiter struct {
+	Next *Waiter // for whoever queues it
+
+	task  *Task
+	woken atomic.Bool
+	wg    sync.WaitGroup // of a goroutine: it also works inside a synctest bubble
+}
+
+// NewWaiter returns a waiter for the calling thread or goroutine.
+func NewWaiter() *Waiter {
+	w := &Waiter{task: Current()}
+	if w.task == nil {
+		w.wg.Add(1)
+	}
+	return w
+}
+
+// Task returns the waiting thread's task, or nil for a goroutine.
+func (w *Waiter) Task() *Task { return w.task }
+
+// Wait blocks its maker until [Waiter.Wake]: a thread parks, and p is what a dump shows of it. It is
+// called once.
+func (w *Waiter) Wait(p Pause) {
+	if w.task == nil {
+		w.wg.Wait()
+		return
+	}
+	for !w.woken.Load() {
+		w.task.Park(p)
+	}
+}
+
+// Wake ends the wait, or prevents it. It is called once, by anybody, and does not block.
+func (w *Waiter) Wake() {
+	if w.task == nil {
+		w.wg.Done()
+		return
+	}
+	t := w.task
+	w.woken.Store(true)
+	// If its scheduler refuses the thread it stays parked; there is nobody to tell but whoever
+	// closed the scheduler while its threads waited.
+	_ = t.Unpark()
+}

@@ -1,0 +1,185 @@
+package sched
+
+import (
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// watchTick is how often the watchdog looks while anything is queued.
+const watchTick = time.Millisecond
+
+// quietTicks is after how many ticks with nothing queued the watchdog goes to sleep.
+const quietTicks = 8
+
+// watchIfAsleep wakes the watchdog. It costs one load when it is awake.
+func (fj *ForkJoin) watchIfAsleep() {
+	if fj.watching.Load() {
+		return
+	}
+	if fj.watching.CompareAndSwap(false, true) {
+		fj.nudge <- struct{}{} // has room: only one of us sets watching
+	}
+}
+
+// watch is the watchdog's goroutine: it starts carriers, adds some while all are held, and sleeps when nothing
+// is queued.
+//
+//	W1  A carrier that executes a thread and makes no progress for a tick is held. While there are tasks in queues and fewer
+//	    than Parallelism carriers that are not held, the watchdog doubles the carriers, up to MaxCarriers.
+//	W2  When held carriers come back there are too many: the extra ones give their queues away at their
+//	    next scheduling point, sleep, and stop after a while.
+//	W3  A task that stays in a hand-off slot for a whole tick goes to the shared queue.
+func (fj *ForkJoin) watch() {
+	defer fj.running.Done()
+	var tick <-chan time.Time
+	quiet := 0
+	for {
+		select {
+		case <-fj.starter:
+			fj.startCarrier(false)
+		case <-fj.nudge:
+			quiet = 0
+			tick = time.After(watchTick)
+		case <-tick:
+			tick = nil
+			if fj.look() {
+				quiet = 0
+			} else {
+				quiet++
+			}
+			if quiet < quietTicks {
+				tick = time.After(watchTick)
+				break
+			}
+			fj.watching.Store(false)
+			if fj.anyQueued() && fj.watching.CompareAndSwap(false, true) {
+				quiet = 0
+				tick = time.After(watchTick)
+			}
+		case <-fj.stop:
+			// Carriers go on until they find nothing; what is held then has no helpers any more.
+			return
+		}
+	}
+}
+
+// look is one tick. It reports whether anything is queued.
+func (fj *ForkJoin) look() (queued bool) {
+	workers := fj.all()
+	fj.mu.Lock()
+	running, held := 0, 0
+	for _, w := range workers {
+		ticks := w.progressSeen()
+		stands := ticks == w.seen.ticks
+		w.seen.ticks = ticks
+		w.seen.held = stands && !w.idle
+		if w.idle {
+			continue
+		}
+		running++
+		if w.seen.held {
+			held++
+		}
+	}
+	toStart := fj.mu.toStart
+	fj.mu.Unlock()
+
+	queued = fj.anything()
+	for _, w := range workers {
+		t := w.handOff.Load()
+		if t != nil {
+			queued = true
+			if t == w.seen.handOff && w.handOff.CompareAndSwap(t, nil) { // W3
+				if err := fj.share(t, t, 1); err != nil {
+					t.link = nil
+				}
+				t = nil
+			}
+		}
+		w.seen.handOff = t
+	}
+
+	free := running - held
+	if p := fj.options.Parallelism; free > p {
+		fj.surplus.Store(int32(free - p)) // W2
+	} else {
+		fj.surplus.Store(0)
+		if queued && free == 0 && toStart == 0 && fj.idleCount.Load() <= 0 { // W1
+			for range min(running, fj.options.MaxCarriers-len(workers)) {
+				fj.startCarrier(true)
+			}
+		} else if queued && fj.idleCount.Load() > 0 && fj.searching.Load() == 0 {
+			fj.wakeIdle()
+		}
+	}
+	return queued
+}
+
+// anyQueued is [ForkJoin.anything], hand-off slots included.
+func (fj *ForkJoin) anyQueued() bool {
+	if fj.anything() {
+		return true
+	}
+	for _, w := range fj.all() {
+		if w.handOff.Load() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// surplus reports whether w is one carrier too many (W2). Then its queue is everybody's.
+func (w *worker) surplus() bool {
+	if !w.extra || w.fj.surplus.Load() <= 0 || w.fj.surplus.Add(-1) < 0 {
+		return false
+	}
+	fj := w.fj
+	if t := w.handOff.Load(); t != nil && w.handOff.CompareAndSwap(t, nil) {
+		w.queue.put(t)
+	}
+	if first, n := w.queue.drain(); first != nil {
+		last := first
+		for last.link != nil {
+			last = last.link
+		}
+		if err := fj.share(first, last, n); err != nil {
+			w.queue.putAll(first) // closed meanwhile: w serves them itself
+			return false
+		}
+	}
+	return true
+}
+
+// pausePinned is pause for a thread that cannot leave its carrier (K4). It blocks the carrier's goroutine;
+// the watchdog sees to the others.
+func (t *Task) pausePinned(p Pause, why flight.Reason) {
+	if t.unpin == nil {
+		t.unpin = make(chan struct{}, 1)
+	}
+	c := t.on
+	var began flight.Ticks
+	var stack flight.StackID
+	if t.rec.Load() != nil {
+		began = flight.Now()
+		stack = flight.Default().Stack(stackSkip)
+		t.rec.Load().Pinned(began, why, stack, p.Blocker)
+		c.ring.SetCarrier(flight.CarrierHeld)
+	}
+	if w := t.word.Load(); w&stateMask == runnable && t.word.CompareAndSwap(w, w&^stateMask|blocked) {
+		if c.worker != nil {
+			c.worker.fj.watchIfAsleep()
+		}
+		if m := t.timer; m == nil || !m.armed || !m.firedBefore(t, w) {
+			<-t.unpin
+		}
+	} else {
+		t.word.Store(t.word.Load()&^stateMask | runnable) // a permit came
+	}
+	if t.rec.Load() != nil {
+		now := flight.Now()
+		c.emit(now, flight.EventPinned, why, stack, t.id, uint64(now.Sub(began)))
+		t.rec.Load().Mounted(now, c.id)
+		c.ring.SetCarrier(flight.CarrierRunning)
+	}
+}
