@@ -1,0 +1,100 @@
+package vthread_test
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/vtscope/vtscope/runtime/sched"
+	"github.com/vtscope/vtscope/runtime/vthread"
+)
+
+func BenchmarkStartJoinT(b *testing.B) {
+	vthread.Start(func() {
+		for b.Loop() {
+			vthread.Start(func() {}).Join()
+		}
+	}).Join()
+}
+func BenchmarkStartJoinG(b *testing.B) {
+	for b.Loop() {
+		vthread.Start(func() {}).Join()
+	}
+}
+func BenchmarkStartJoinGo(b *testing.B) {
+	for b.Loop() {
+		var wg sync.WaitGroup
+		wg.Add(1)
+		go func() { wg.Done() }()
+		wg.Wait()
+	}
+}
+func BenchmarkPP(b *testing.B) {
+	fj, _ := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 1})
+	defer fj.Close()
+	var x, y *vthread.Thread
+	n := b.N
+	x = vthread.Builder{Scheduler: fj}.Unstarted(func() {
+		for range n {
+			y.Unpark()
+			vthread.Park()
+		}
+	})
+	y = vthread.Builder{Scheduler: fj}.Unstarted(func() {
+		for range n {
+			vthread.Park()
+			x.Unpark()
+		}
+	})
+	b.ResetTimer()
+	y.Start()
+	x.Start()
+	x.Join()
+	y.Join()
+}
+func BenchmarkPPGo(b *testing.B) {
+	p, q := make(chan struct{}), make(chan struct{})
+	go func() {
+		for range p {
+			q <- struct{}{}
+		}
+	}()
+	for b.Loop() {
+		p <- struct{}{}
+		<-q
+	}
+	close(p)
+}
+func BenchmarkYield1000(b *testing.B) {
+	fj, _ := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 1})
+	defer fj.Close()
+	per := b.N/1000 + 1
+	var ts []*vthread.Thread
+	b.ResetTimer()
+	for range 1000 {
+		ts = append(ts, vthread.Builder{Scheduler: fj}.Start(func() {
+			for range per {
+				vthread.Yield()
+			}
+		}))
+	}
+	for _, t := range ts {
+		t.Join()
+	}
+}
+func BenchmarkGosched1000(b *testing.B) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var wg sync.WaitGroup
+	per := b.N/1000 + 1
+	b.ResetTimer()
+	for range 1000 {
+		wg.Add(1)
+		go func() {
+			for range per {
+				runtime.Gosched()
+			}
+			wg.Done()
+		}()
+	}
+	wg.Wait()
+}

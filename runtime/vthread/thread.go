@@ -1,0 +1,244 @@
+package vthread
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/sched"
+)
+
+// ErrStarted is returned by [Thread.Start] for a thread that was started before.
+var ErrStarted = sched.ErrStarted
+
+// A Thread is a thread. It must not be copied; [Builder] and [Start] make one.
+type Thread struct {
+	task    sched.Task
+	name    atomic.Pointer[string]
+	f       func()
+	onPanic func(t *Thread, value any, stack []byte)
+	scope   Scope                        // the thread belongs to
+	opened  Scope                        // the innermost that the thread has opened and not closed; the thread's own
+	joiners atomic.Pointer[sched.Waiter] // those who wait for the end; ended: nobody can any more
+}
+
+// A Scope is what a thread belongs to, as its record has it, and who is told when it ends. Package structured
+// implements it; nil is the root scope.
+type Scope interface {
+	// Index is the scope's place in the flight file.
+	Index() flight.ScopeIndex
+	// ThreadEnded is called once, on the thread, when its function has returned, called runtime.Goexit, or
+	// panicked and a handler took it. It must not park.
+	ThreadEnded(t *Thread, how flight.Reason)
+}
+
+// ended in place of the joiners says that the thread has ended.
+var ended = new(sched.Waiter)
+
+var lastID atomic.Uint64
+
+func init() { lastID.Store(uint64(mainID)) }
+
+// mainID is the id of the thread of [Main].
+const mainID flight.ThreadID = 1
+
+// A Builder makes threads. Its zero value makes what [Start] does. It may be copied and used again.
+type Builder struct {
+	// Name is the thread's first name. Empty for none.
+	Name string
+
+	// Scheduler executes the thread. nil means that of the calling thread; on a goroutine, the default.
+	Scheduler sched.Scheduler
+
+	// Scope is the scope that the thread belongs to. nil means the root scope. Programs fork threads
+	// through package structured instead of setting it.
+	Scope Scope
+
+	// OnPanic is called on the thread when f has panicked, while the guilty frames still stand; stack is the
+	// thread's stack in Go's form, and owned by OnPanic. The thread then ends as if f had
+	// returned. nil means that a panic ends the program, as it does in a goroutine.
+	OnPanic func(t *Thread, value any, stack []byte)
+}
+
+// Start starts a thread of the root scope that executes f, on the scheduler of the calling thread, or else the
+// default. It does not block.
+func Start(f func()) *Thread { return Builder{}.Start(f) }
+
+// Start makes a thread that executes f, and starts it. It does not block. It panics if the scheduler refuses
+// the thread; use [Builder.Unstarted] and [Thread.Start] where that can happen.
+func (b Builder) Start(f func()) *Thread {
+	t := b.make(f)
+	if err := t.task.Start(b.birth(f)); err != nil {
+		panic(fmt.Sprintf("vthread: start %s: %v", t, err))
+	}
+	return t
+}
+
+// Unstarted makes a thread that executes f when [Thread.Start] is called. It stands in dumps as new.
+func (b Builder) Unstarted(f func()) *Thread {
+	t := b.make(f)
+	t.task.Announce(b.birth(f))
+	return t
+}
+
+func (b Builder) make(f func()) *Thread {
+	if f == nil {
+		panic("vthread: nil function")
+	}
+	t := &Thread{f: f, onPanic: b.OnPanic, scope: b.Scope}
+	if b.Name != "" {
+		name := b.Name // b itself stays off the heap
+		t.name.Store(&name)
+	}
+	t.task.Init(flight.ThreadID(lastID.Add(1)), (*body)(t), b.Scheduler)
+	return t
+}
+
+func (b Builder) birth(f func()) sched.Birth {
+	birth := sched.Birth{Name: b.Name}
+	if flight.Default() != nil {
+		birth.Entry = reflect.ValueOf(f).Pointer()
+		if b.Scope != nil {
+			birth.Scope = b.Scope.Index()
+		}
+	}
+	return birth
+}
+
+// Start starts a thread made by [Builder.Unstarted]. It returns [ErrStarted] if it was started before, and
+// otherwise what the scheduler returns; then it may be started again. It does not block.
+func (t *Thread) Start() error {
+	if err := t.task.Start(sched.Birth{Name: t.Name()}); err != nil {
+		return fmt.Errorf("vthread: start %s: %w", t, err)
+	}
+	return nil
+}
+
+// Current returns the thread that executes the caller, or nil on a plain goroutine. It works at any depth of
+// unmodified code, and costs a few nanoseconds.
+func Current() *Thread {
+	task := sched.Current()
+	if task == nil {
+		return nil
+	}
+	return (*Thread)(task.Body().(*body))
+}
+
+// Scope returns the scope that the thread belongs to, or nil for the root scope.
+func (t *Thread) Scope() Scope { return t.scope }
+
+// Innermost returns the innermost scope that the thread has opened and not closed, or nil. It is for
+// package structured, and must be called on the thread.
+func (t *Thread) Innermost() Scope { return t.opened }
+
+// SetInnermost sets what [Thread.Innermost] returns. It is for package structured, and must be called on the thread.
+func (t *Thread) SetInnermost(s Scope) { t.opened = s }
+
+// ID returns the thread's id, which is never 0 and never reused.
+func (t *Thread) ID() flight.ThreadID { return t.task.ID() }
+
+// Name returns the thread's name, or "".
+func (t *Thread) Name() string {
+	if n := t.name.Load(); n != nil {
+		return *n
+	}
+	return ""
+}
+
+// SetName renames the thread, in any state.
+func (t *Thread) SetName(name string) {
+	t.name.Store(&name)
+	t.task.Rename(name)
+}
+
+// Scheduler returns the scheduler that executes the thread.
+func (t *Thread) Scheduler() sched.Scheduler { return t.task.Scheduler() }
+
+// State returns what the thread is doing. It may have changed when the caller looks at it.
+func (t *Thread) State() flight.State { return t.task.State() }
+
+// String returns the thread's id, name and state, as in `#12 "GET /cart" parked`.
+func (t *Thread) String() string {
+	if n := t.Name(); n != "" {
+		return fmt.Sprintf("#%d %q %s", t.ID(), n, t.State())
+	}
+	return fmt.Sprintf("#%d %s", t.ID(), t.State())
+}
+
+// Unpark makes the thread's current or next [Park] return. Permits do not add up: there is one at most. On
+// a thread that is not started or has ended it does nothing. It does not block. The error is the refusal of the
+// thread's scheduler; the thread then stays parked.
+func (t *Thread) Unpark() error {
+	if err := t.task.Unpark(); err != nil {
+		return fmt.Errorf("vthread: unpark %s: %w", t, err)
+	}
+	return nil
+}
+
+// Join waits until the thread has ended; it returns at once if it was not started. Thread and goroutine may
+// both call it: a thread parks, a goroutine blocks.
+func (t *Thread) Join() {
+	if t.joiners.Load() == ended || t.task.Fresh() {
+		return
+	}
+	if sched.Current() == &t.task {
+		panic(fmt.Sprintf("vthread: thread %s joins itself", t))
+	}
+	w := sched.NewWaiter()
+	for {
+		first := t.joiners.Load()
+		if first == ended {
+			return
+		}
+		w.Next = first
+		if t.joiners.CompareAndSwap(first, w) {
+			break
+		}
+	}
+	w.Wait(sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonJoin, Blocker: flight.BlockThread(t.ID())})
+}
+
+// A body is a thread as its task sees it.
+type body Thread
+
+func (b *body) Run() {
+	f := b.f
+	b.f = nil
+	f()
+}
+
+func (b *body) Handles(value any) bool {
+	t := (*Thread)(b)
+	if t.onPanic == nil {
+		return false
+	}
+	t.onPanic(t, value, debug.Stack())
+	return true
+}
+
+// End lets those go on who wait for the thread.
+func (b *body) End(how flight.Reason, _ any) {
+	t := (*Thread)(b)
+	if t.scope != nil {
+		t.scope.ThreadEnded(t, how)
+	}
+	for w := t.joiners.Swap(ended); w != nil; {
+		next := w.Next // w is its maker's again once it is woken
+		w.Wake()
+		w = next
+	}
+}
+
+func (b *body) String() string {
+	t := (*Thread)(b)
+	if n := t.Name(); n != "" {
+		return fmt.Sprintf("#%d %q", t.ID(), n)
+	}
+	return fmt.Sprintf("#%d", t.ID())
+}
+
+// errNotThread is what functions panic with that need a thread.
+var errNotThread = errors.New("vthread: called on a goroutine that is not a thread")
