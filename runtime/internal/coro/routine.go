@@ -79,3 +79,6 @@ func Ended() {
 // Self returns the routine of the calling goroutine, or nil on a goroutine that is no routine. It costs a few
 // nanoseconds and does not depend on goroutine labels or contexts.
 func Self() *Routine { return table.find(getg()) }
+
+// Goroutine identifies the calling goroutine among those that live.
+func Goroutine() uintptr { return getg() }
