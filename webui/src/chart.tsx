@@ -95,12 +95,12 @@ export function Chart(props: ChartProps) {
   return <div class="chart" ref={box} role="img" aria-label={props.label} />;
 }
 
-/** decades returns 0, 1, 10, 100, … up to max, thinned out so that at most five stay. */
+/** decades returns 0 and powers of ten up to max, thinned out so that four or five have room. */
 function decades(max: number): number[] {
   const top = Math.floor(Math.log10(Math.max(1, max)));
   const step = Math.max(1, Math.ceil(top / 4));
   const splits = [0];
-  for (let p = top; p >= 0; p -= step) splits.push(10 ** p);
+  for (let p = top; p >= (top > 2 ? 1 : 0); p -= step) splits.push(10 ** p);
   return splits.sort((a, b) => a - b);
 }
 

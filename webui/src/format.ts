@@ -11,7 +11,7 @@ export function short(n: number): string {
   if (a < 1_000) return a > 0 && a < 10 && !Number.isInteger(n) ? n.toFixed(1) : String(Math.round(n));
   for (const [unit, size] of [["k", 1e3], ["M", 1e6], ["G", 1e9]] as const) {
     const v = a / size;
-    if (v < 999.5) return `${n < 0 ? "-" : ""}${v < 9.95 ? v.toFixed(1) : Math.round(v)}${unit}`;
+    if (v < 999.5) return `${n < 0 ? "-" : ""}${trim(v)}${unit}`;
   }
   return n.toExponential(1);
 }

@@ -51,9 +51,9 @@ export function Groups({ state, active, activate, choose }: GroupsProps) {
           <div class="row head" aria-hidden="true">
             <span>threads</span>
             <span>change</span>
-            <span>state</span>
-            <span>waits at ‹ called by</span>
-            <span>median wait</span>
+            <span>state, reason</span>
+            <span>at ‹ called by</span>
+            <span>median</span>
           </div>
           {placed.map(({ row, gone }) => (
             <div

@@ -41,11 +41,11 @@ export function Timeline({ state }: { state: State }) {
   return (
     <section class="timeline" id="timeline" aria-label="time line">
       <figure>
-        <figcaption>
-          <b>threads</b> by state, logarithmic
+        <figcaption title="the scale is logarithmic">
+          <b>threads</b>
           {counts.map((l) => (
             <span key={l.name} class="key">
-              <Glyph state={l.name} /> {l.name} {count(l.values[index] ?? 0)}
+              <Glyph state={l.name} /> {l.name} {at !== null && <b>{count(l.values[index] ?? 0)}</b>}
             </span>
           ))}
           <span class="fill" />
@@ -58,7 +58,7 @@ export function Timeline({ state }: { state: State }) {
           <b>per second</b>
           {rates.map((l) => (
             <span key={l.name} class="key">
-              <i class={l.dash ? "dash" : ""} style={{ color: `var(${l.colour})` }} /> {l.name} {short(l.values[index] ?? 0)}
+              <i class={l.dash ? "dash" : ""} style={{ color: `var(${l.colour})` }} /> {l.name} {at !== null && <b>{short(l.values[index] ?? 0)}</b>}
             </span>
           ))}
         </figcaption>
