@@ -1,203 +1,347 @@
 package flight
 
 import (
-	"context"
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"sync"
 	"time"
 )
 
-// Errors that callers branch on, with [errors.Is].
-var (
-	ErrNoProcess  = errors.New("no such process")
-	ErrNotVtscope = errors.New("not a vtscope process")
-	ErrPermission = errors.New("permission denied")
-	ErrFormat     = errors.New("not a readable flight file")
-	// ErrIncomplete marks a result that is good as far as it goes, of a file that is cut or damaged.
-	ErrIncomplete = errors.New("incomplete")
-)
-
-// A Status tells whether a recorded process lives.
-type Status uint8
-
-// The statuses of a process.
-const (
-	StatusUnknown Status = iota
-	StatusRunning
-	StatusStopped // by SIGSTOP or a debugger
-	StatusEnded   // it closed its recorder
-	// StatusKilled: it is gone and did not close its recorder: killed, crashed, or returned from
-	// main without [Close]; from outside the three look the same.
-	StatusKilled
-)
-
-var statusNames = [...]string{"unknown", "running", "stopped", "ended", "killed"}
-
-// String returns the status's name.
-func (s Status) String() string {
-	if int(s) < len(statusNames) {
-		return statusNames[s]
+// A Reader reads the flight file of another process, or of a dead one. It copies with pread and
+// never maps the file, which others may cut at any time; it trusts no number in it. It may be used
+// by several goroutines at once.
+type Reader struct {
+	path string
+	src  source
+	pid  int // as seen from here, 0 if unknown
+	mu   struct {
+		sync.Mutex
+		header   fileHeader // as last read
+		clock    tickClock
+		segments [segmentKindCount][]segment // by ordinal
+		entries  int                         // of the directory, looked at
+		end      uint64                      // of the last segment
+		damage   []string                    // found in what does not change
+		strings  map[StringID]string
+		stacks   map[StackID]Stack
+		symbols  map[uint64][]symbolFrame
+		symbolAt int    // symbol segment to go on with
+		symbolTo uint64 // what is read of it
 	}
-	return "unknown"
 }
 
-// Live reports whether the process still exists.
-func (s Status) Live() bool { return s == StatusRunning || s == StatusStopped }
-
-// A Process is a recorded process.
-type Process struct {
-	PID       int
-	UID       int
-	Program   string // base name
-	Exe       string // path
-	GoVersion string
-	Start     time.Time // of the recorder
-	Status    Status
-	Path      string    // of the flight file
-	LastSeen  time.Time // newest sign of life; of a live process the present
-	Threads   int       // threads started and not ended, from the counts of events
+// A source is what a Reader reads.
+type source interface {
+	// readAt copies from offset; n < len(p) means beyond the end.
+	readAt(p []byte, offset uint64) (n int)
+	size() uint64
+	// alive asks whether the writer lives; known is false if that cannot be told.
+	alive() (alive, known bool)
+	close() error
 }
 
-// List returns the recorded processes whose flight files lie in dirs, newest first; without dirs,
-// in the process's default directory (for root: in those of all users). Files that cannot be read
-// come back as errors that name them.
-func List(dirs ...string) ([]Process, []error) { return nil, nil }
-
-// A Lost tells what the recorder could not record.
-type Lost struct {
-	Threads uint64 // threads without a record
-	Events  uint64 // events of non-carriers dropped because all their rings were busy
-	Strings uint64 // strings that found no room
-	Stacks  uint64 // stacks that found no room
-	Symbols uint64 // program counters that found no room
-	Scopes  uint64 // scopes without a record; their threads are shown in the parent
-	Names   uint64 // thread names that found no room
-	Rings   uint64 // rings that found no room, with all their events
+// A segment is a checked entry of the directory.
+type segment struct {
+	offset uint64
+	size   uint32
+	stride uint32
+	count  uint32
+	bad    bool // cut off or damaged: never read
 }
 
-// Any reports whether anything was lost.
-func (l Lost) Any() bool { return l != Lost{} }
-
-// A Header is what a flight file says about its process.
-type Header struct {
-	Version   int
-	PID       int
-	UID       int
-	StartTime uint64 // clock ticks after boot, as in field 22 of /proc/PID/stat
-	BootID    [16]byte
-	Start     time.Time // of the recorder
-	Ended     bool      // the recorder was closed
-	Program   string
-	Exe       string
-	GoVersion string
-	GoArch    string
-	Clock     ClockKind
-	Heartbeat time.Time
-	Segments  int
+// Reader returns a reader of what r records, for observers inside the process; with a private
+// recorder there is no other way. It is an error if r is nil.
+func (r *Recorder) Reader() (*Reader, error) {
+	if r == nil {
+		return nil, fmt.Errorf("flight: read recorder: it is off: %w", ErrNotVtscope)
+	}
+	return newReader(r.path, recorderSource{r})
 }
 
-// A ThreadRow is what the flight file says about one thread.
-type ThreadRow struct {
-	ID      ThreadID
-	Since   Ticks // when it entered State
-	Blocker Blocker
-	Waker   ThreadID // who last unparked it, 0 no thread
-	Stack   StackID
-	Scope   ScopeIndex
-	Mounts  uint32
-	Pins    uint32
-	Name    NameRef
-	Flags   RecordFlags
-	Index   uint32 // position of its record
-	State   State
-	Reason  Reason
-	Carrier CarrierID // it is or was last mounted on
+// recorderSource reads the memory of a recorder of this process.
+type recorderSource struct{ r *Recorder }
+
+func (s recorderSource) readAt(p []byte, offset uint64) int {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	return s.r.mu.memory.readAt(p, offset)
 }
 
-// A ThreadDetail is the part of a thread's record that does not change.
-type ThreadDetail struct {
-	ID      ThreadID
-	Created Ticks
-	Creator ThreadID
-	G       uint64 // address of the runtime.g of the goroutine it runs on, 0 unknown
-	GoID    uint64
-	Entry   uint64 // program counter of its body
+func (s recorderSource) size() uint64        { return math.MaxInt64 }
+func (s recorderSource) alive() (bool, bool) { return true, true }
+func (s recorderSource) close() error        { return nil }
+
+// fileSource reads a file.
+type fileSource struct{ file *os.File }
+
+func (s fileSource) readAt(p []byte, offset uint64) int {
+	if offset > math.MaxInt64 {
+		return 0
+	}
+	n, _ := s.file.ReadAt(p, int64(offset)) // what is missing counts as beyond the end
+	return n
 }
 
-// A ScopeRow is what the flight file says about one scope.
-type ScopeRow struct {
-	Index    ScopeIndex
-	Parent   ScopeIndex
-	ID       ScopeID
-	Owner    ThreadID // 0: a goroutine
-	Opened   Ticks
-	Deadline Ticks // 0 none
-	Name     string
-	State    ScopeState
+func (s fileSource) size() uint64 {
+	info, err := s.file.Stat()
+	if err != nil {
+		return 0
+	}
+	return uint64(info.Size())
 }
 
-// A Frame is one call of a stack.
-type Frame struct {
-	Func     string
-	File     string
-	Line     int
-	PC       uint64
-	Inlined  bool // inlined into the next frame
-	Internal bool // of Go's runtime or of ours
+func (s fileSource) close() error { return s.file.Close() }
+
+// Open opens a flight file, of whatever process. Errors match [ErrFormat], [ErrPermission] or
+// [fs.ErrNotExist].
+func Open(path string) (*Reader, error) { return openReader(path, 0) }
+
+// openReader opens a flight file with further flags for open.
+func openReader(path string, flags int) (*Reader, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock|flags, 0)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			err = ErrPermission
+		}
+		return nil, fmt.Errorf("flight: open %s: %w", path, err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("not a regular file: %w", ErrFormat)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("flight: open %s: %w", path, err)
+	}
+	r, err := newReader(path, fileSource{f})
+	if err != nil {
+		f.Close()
+	}
+	return r, err
 }
 
-// A Stack is an interned stack. Its slices are shared: callers must not change them.
-type Stack struct {
-	ID           StackID
-	PCs          []uint64 // physical return addresses, innermost first
-	Frames       []Frame  // innermost first, inlined calls included
-	Truncated    bool     // outer frames are missing
-	Unsymbolised int      // frames shown as 0x…, because the process has not yet named them
+func newReader(path string, src source) (*Reader, error) {
+	r := &Reader{path: path, src: src}
+	r.mu.strings = make(map[StringID]string)
+	r.mu.stacks = make(map[StackID]Stack)
+	r.mu.symbols = make(map[uint64][]symbolFrame)
+	r.mu.end = headerSize
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.refreshLocked(); err != nil {
+		return nil, fmt.Errorf("flight: read %s: %w", path, err)
+	}
+	return r, nil
 }
 
-// A RingRow describes a ring.
-type RingRow struct {
-	Index   int
-	Carrier CarrierID
-	State   CarrierState
-	Owner   RingOwner
-	Size    uint64
-	Head    uint64            // events ever written
-	Counts  [kindSlots]uint64 // events ever written by kind; exact also after events are overwritten
+// Close closes the file. The reader must not be used afterwards.
+func (r *Reader) Close() error { return r.src.close() }
+
+// refreshLocked reads what changes: header, clock and new entries of the directory.
+func (r *Reader) refreshLocked() error {
+	var page [headerPage]byte
+	if n := r.src.readAt(page[:], 0); n < len(page) {
+		return fmt.Errorf("header is cut after %d bytes: %w", n, ErrFormat)
+	}
+	var h fileHeader
+	if _, err := binary.Decode(page[:], binary.LittleEndian, &h); err != nil {
+		return fmt.Errorf("header: %w", err)
+	}
+	switch {
+	case string(h.Magic[:]) != formatMagic:
+		return fmt.Errorf("header has no magic: %w", ErrFormat)
+	case h.Version != FormatVersion:
+		return fmt.Errorf("version %d: want %d: %w", h.Version, FormatVersion, ErrFormat)
+	case h.HeaderSize != headerSize:
+		return fmt.Errorf("header size %d: want %d: %w", h.HeaderSize, headerSize, ErrFormat)
+	case h.Segments > maxSegments:
+		return fmt.Errorf("%d segments: want at most %d: %w", h.Segments, maxSegments, ErrFormat)
+	}
+	for try := 0; h.AnchorSeq%2 != 0 && try < 16; try++ {
+		r.src.readAt(page[:], 0)
+		if _, err := binary.Decode(page[:], binary.LittleEndian, &h); err != nil {
+			return fmt.Errorf("header: %w", err)
+		}
+	}
+	if h.AnchorSeq%2 == 0 || r.mu.clock.perTick == 0 {
+		r.mu.clock = newTickClock(&h)
+	}
+	r.mu.header = h
+	return r.readDirectoryLocked(int(h.Segments))
 }
 
-// An Event is one entry of a ring.
-type Event struct {
-	Time    Ticks
-	Kind    Kind
-	Code    Reason
-	Carrier CarrierID
-	Stack   StackID
-	Thread  ThreadID
-	Arg     uint64
+// readDirectoryLocked checks the entries up to n that it has not seen yet.
+func (r *Reader) readDirectoryLocked(n int) error {
+	if n <= r.mu.entries {
+		return nil
+	}
+	buf := make([]byte, (n-r.mu.entries)*segmentEntrySize)
+	if got := r.src.readAt(buf, uint64(headerPage+r.mu.entries*segmentEntrySize)); got < len(buf) {
+		return fmt.Errorf("directory is cut: %w", ErrFormat)
+	}
+	size := r.src.size()
+	for ; r.mu.entries < n; r.mu.entries++ {
+		var e segmentEntry
+		if _, err := binary.Decode(buf, binary.LittleEndian, &e); err != nil {
+			return fmt.Errorf("directory: %w", err)
+		}
+		buf = buf[segmentEntrySize:]
+		if e.Kind == segmentNone || e.Kind >= segmentKindCount {
+			r.damageLocked("segment %d is of unknown kind %d", r.mu.entries, e.Kind)
+			continue
+		}
+		s := segment{offset: e.Offset, size: e.Size, stride: e.Stride, count: e.Count}
+		if why := checkEntry(&e, len(r.mu.segments[e.Kind]), r.mu.end, size); why != "" {
+			r.damageLocked("segment %d (%s): %s", r.mu.entries, e.Kind, why)
+			s.bad = true
+		} else {
+			r.mu.end = e.Offset + uint64(e.Size)
+		}
+		r.mu.segments[e.Kind] = append(r.mu.segments[e.Kind], s)
+	}
+	return nil
 }
 
-// A Reader reads a flight file.
-type Reader struct{}
+const (
+	maxDamage      = 16
+	maxRingSegment = ringHeaderSize + maxRing*eventSize
+)
 
-func Open(path string) (*Reader, error) { return nil, ErrNotVtscope }
-func OpenPID(pid int) (*Reader, error)  { return nil, ErrNotVtscope }
-func (r *Reader) Close() error          { return nil }
-func (r *Reader) Header() Header        { return Header{} }
-func (r *Reader) Process() Process      { return Process{} }
-func (r *Reader) Threads(ctx context.Context, visit func(rows []ThreadRow)) (torn int, err error) {
-	return 0, nil
+func (r *Reader) damageLocked(format string, args ...any) {
+	if len(r.mu.damage) < maxDamage {
+		r.mu.damage = append(r.mu.damage, fmt.Sprintf(format, args...))
+	}
 }
-func (r *Reader) ThreadDetail(index uint32) (ThreadDetail, error) { return ThreadDetail{}, nil }
-func (r *Reader) FindThread(id ThreadID) (ThreadRow, bool, error) { return ThreadRow{}, false, nil }
-func (r *Reader) Name(n NameRef) string                           { return "" }
-func (r *Reader) ThreadName(row ThreadRow) string                 { return "" }
-func (r *Reader) Scopes() ([]ScopeRow, error)                     { return nil, nil }
-func (r *Reader) String(id StringID) string                       { return "" }
-func (r *Reader) Stack(id StackID) (Stack, error)                 { return Stack{}, nil }
-func (r *Reader) Rings() ([]RingRow, error)                       { return nil, nil }
-func (r *Reader) Events(ring int, from uint64, max int) (evs []Event, next uint64, lost uint64, err error) {
-	return nil, 0, 0, nil
+
+// checkEntry returns what is wrong with an entry. Segments lie in the order of the directory and do
+// not overlap, so that no file can make a reader read more than there is.
+func checkEntry(e *segmentEntry, ordinal int, end, size uint64) string {
+	var stride, count uint32 // as the kind demands
+	want := uint32(tableSegmentSize)
+	switch e.Kind {
+	case segmentThread:
+		stride, count, want = recordSize, threadsPerSegment, threadSegmentSize
+	case segmentScope:
+		stride, count, want = scopeSize, scopesPerSegment, scopesPerSegment*scopeSize
+	case segmentName:
+		stride, count, want = nameSize, namesPerSegment, namesPerSegment*nameSize
+	case segmentRing:
+		stride, count, want = e.Stride, e.Count, e.Size
+		events := (stride - ringHeaderSize) / eventSize
+		if stride < ringHeaderSize || ringHeaderSize+events*eventSize != stride || events < minRing || events > maxRing || events&(events-1) != 0 {
+			return fmt.Sprintf("bad size of a ring: %d", stride)
+		}
+		if e.Size > maxRingSegment || count == 0 || uint64(count)*uint64(stride) > uint64(e.Size) {
+			return fmt.Sprintf("%d rings of %d bytes in %d", count, stride, e.Size)
+		}
+	}
+	switch {
+	case int(e.Ordinal) != ordinal:
+		return fmt.Sprintf("number %d of its kind: want %d", e.Ordinal, ordinal)
+	case e.Size != want || e.Stride != stride || e.Count != count:
+		return fmt.Sprintf("%d records of %d in %d bytes: want %d of %d in %d", e.Count, e.Stride, e.Size, count, stride, want)
+	case e.Offset%segmentAlign != 0 || e.Offset < end || e.Offset > math.MaxInt64/2:
+		return fmt.Sprintf("bad offset %#x", e.Offset)
+	case e.Offset+uint64(e.Size) > size:
+		return fmt.Sprintf("beyond the end of the file: at %#x, file has %#x", e.Offset, size)
+	}
+	return ""
 }
-func (r *Reader) Lost() Lost             { return Lost{} }
-func (r *Reader) Time(t Ticks) time.Time { return time.Time{} }
-func (r *Reader) Now() Ticks             { return 0 }
+
+// segmentsLocked returns the segments of a kind known so far. The slice is only appended to.
+func (r *Reader) segmentsOf(k segmentKind) ([]segment, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.refreshLocked()
+	if err != nil {
+		err = fmt.Errorf("flight: read %s: %w", r.path, err)
+	}
+	return r.mu.segments[k], err
+}
+
+// incomplete makes the error of a result that lacks something, or nil.
+func (r *Reader) incomplete(more ...string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	why := append(r.mu.damage[:len(r.mu.damage):len(r.mu.damage)], more...)
+	if len(why) == 0 {
+		return nil
+	}
+	return fmt.Errorf("flight: read %s: %w: %s%s", r.path, ErrIncomplete, why[0], andMore(len(why)-1))
+}
+
+func andMore(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more)", n)
+}
+
+// Header returns what the file says about its process, read afresh.
+func (r *Reader) Header() Header {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.refreshLocked() // what was read last will do
+	return makeHeader(&r.mu.header)
+}
+
+func makeHeader(h *fileHeader) Header {
+	return Header{
+		Version: int(h.Version), PID: int(h.PID), UID: int(h.UID), StartTime: h.StartTime, BootID: h.BootID,
+		Start: time.Unix(0, h.WallStart), Ended: h.Status == statusEnded, Program: fileText(h.Program[:]), Exe: fileText(h.Exe[:]),
+		GoVersion: fileText(h.GoVersion[:]), GoArch: fileText(h.GoArch[:]), Clock: ClockKind(h.ClockKind),
+		Heartbeat: time.Unix(0, h.Heartbeat), Segments: int(h.Segments),
+	}
+}
+
+// fileText returns the text before the first zero byte, safe to print.
+func fileText(b []byte) string {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return safeText(string(b))
+}
+
+// safeText replaces what a hostile file could use to confuse a terminal: control characters and
+// broken UTF-8.
+func safeText(s string) string {
+	clean := true
+	for _, c := range s {
+		if c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 || c == '\ufffd' {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return s
+	}
+	b := make([]rune, 0, len(s))
+	for _, c := range s {
+		if c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 {
+			c = '\ufffd'
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// Lost returns what the recorder could not record so far.
+func (r *Reader) Lost() Lost {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.refreshLocked() // what was read last will do
+	l := &r.mu.header.Lost
+	return Lost{
+		Threads: l[lostThreads], Events: l[lostEvents], Strings: l[lostStrings], Stacks: l[lostStacks],
+		Symbols: l[lostSymbols], Scopes: l[lostScopes], Names: l[lostNames], Rings: l[lostRings],
+	}
+}

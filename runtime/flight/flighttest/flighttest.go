@@ -20,6 +20,9 @@
 package flighttest
 
 import (
+	"io"
+	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -49,7 +52,7 @@ type Thread struct {
 	Blocker flight.Blocker
 	Waker   flight.ThreadID
 	Creator flight.ThreadID
-	Mounts  int
+	Mounts  int // besides the one that State implies
 }
 
 // A Spec says what to write.
@@ -61,7 +64,6 @@ type Spec struct {
 	Carriers int                // rings to make, with ids from 0; zero: 1
 	Events   int                // events to write to each carrier's ring: mounts and parks in turn
 	Ended    bool               // close the recorder; the file is kept
-	Small    bool               // keep the file as small as possible
 }
 
 // A File is a written flight file.
@@ -77,8 +79,141 @@ type File struct {
 
 // Write writes a flight file; it fails the test if it cannot, and skips it where there are no
 // flight files.
-func Write(t testing.TB, s Spec) *File { t.Helper(); return nil }
+func Write(t testing.TB, s Spec) *File {
+	t.Helper()
+	dir := Dir(t)
+	r, err := flight.New(flight.Options{Dir: dir, Program: "flighttest", Warn: func(msg string) { t.Errorf("recorder warns: %s", msg) }})
+	if err != nil {
+		t.Fatalf("start recorder: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Errorf("close recorder: %v", err)
+		}
+	})
+	f := &File{Path: r.Path(), Dir: dir, Recorder: r}
+	f.scopesAndStacks(s)
+	f.threads(s)
+	f.events(s)
+	if s.Ended {
+		f.end(t)
+	}
+	return f
+}
+
+func (f *File) scopesAndStacks(s Spec) {
+	now := flight.Now()
+	for i, sc := range s.Scopes {
+		index := f.Recorder.OpenScope(flight.ScopeID(i+1), sc.Name, f.scope(sc.Parent), sc.Owner, 0, now)
+		if sc.State != flight.ScopeFree {
+			f.Recorder.SetScopeState(index, sc.State)
+		}
+		f.Scopes = append(f.Scopes, index)
+	}
+	for _, st := range s.Stacks {
+		f.Stacks = append(f.Stacks, f.Recorder.AddStack(st))
+	}
+}
+
+func (f *File) scope(i int) flight.ScopeIndex {
+	if i == 0 {
+		return 0
+	}
+	return f.Scopes[i-1]
+}
+
+func (f *File) threads(s Spec) {
+	now := flight.Now()
+	for i := range s.Threads {
+		th := Thread{State: flight.StateParked, Reason: flight.ReasonPark}
+		if s.Thread != nil {
+			th = s.Thread(i)
+		}
+		id := flight.ThreadID(i + 1)
+		since := now.Add(-th.Age)
+		rec := f.Recorder.GetRecord()
+		rec.Init(flight.StateNew, id, f.scope(th.Scope), th.Creator, 0, 0, since)
+		f.Recorder.Emit(since, flight.EventThreadStart, 0, 0, id, uint64(th.Creator))
+		for range th.Mounts {
+			rec.Mounted(since, th.Carrier)
+		}
+		var stack flight.StackID
+		if th.Stack != 0 {
+			stack = f.Stacks[th.Stack-1]
+		}
+		switch th.State {
+		case flight.StateNew, flight.StateFree:
+		case flight.StateRunnable:
+			rec.Parked(since, flight.StateParked, th.Reason, stack, 0)
+			rec.Runnable(since, th.Waker)
+		case flight.StateMounted:
+			rec.Mounted(since, th.Carrier)
+		case flight.StatePinned:
+			rec.Mounted(since, th.Carrier)
+			rec.Pinned(since, th.Reason, stack, th.Blocker)
+		default:
+			rec.Parked(since, th.State, th.Reason, stack, th.Blocker)
+		}
+		if th.Name != "" {
+			f.Recorder.SetName(rec, th.Name)
+		}
+		f.Records = append(f.Records, rec)
+	}
+}
+
+func (f *File) events(s Spec) {
+	for c := range max(s.Carriers, 1) {
+		g := f.Recorder.AcquireRing(flight.CarrierID(c), 1024)
+		g.SetCarrier(flight.CarrierRunning)
+		for i := range s.Events {
+			id := flight.ThreadID(i/2%max(s.Threads, 1) + 1)
+			if i%2 == 0 {
+				g.Emit(flight.Now(), flight.EventMount, 0, 0, id, 0)
+			} else {
+				g.Emit(flight.Now(), flight.EventPark, flight.ReasonPark, 0, id, 0)
+			}
+		}
+		f.Rings = append(f.Rings, g)
+	}
+}
+
+// end closes the recorder and puts a copy of the file where it was, as a process leaves it that
+// ended in between.
+func (f *File) end(t testing.TB) {
+	t.Helper()
+	file, err := os.Open(f.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := f.Recorder.Close(); err != nil {
+		t.Fatalf("close recorder: %v", err)
+	}
+	content, err := io.ReadAll(file)
+	if err == nil {
+		err = os.WriteFile(f.Path, content, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Recorder = nil
+}
 
 // Dir makes an empty directory on a tmpfs, removed by the test's cleanup; it skips the test with
 // the reason where there is none.
-func Dir(t testing.TB) string { t.Helper(); return "" }
+func Dir(t testing.TB) string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("flight files exist on Linux only")
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "vtscope-test-")
+	if err != nil {
+		t.Skipf("needs a tmpfs at /dev/shm: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}

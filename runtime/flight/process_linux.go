@@ -1,0 +1,217 @@
+package flight
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const (
+	openNonblock = syscall.O_NONBLOCK // a fifo must not make a reader wait
+	openNoFollow = syscall.O_NOFOLLOW
+)
+
+func (s fileSource) alive() (alive, known bool) { return lockHeld(int(s.file.Fd())) }
+
+// processStatus asks the process table. pid 0 is unknown.
+func processStatus(pid int, startTime uint64) Status {
+	if pid <= 0 {
+		return StatusUnknown
+	}
+	st, err := readStat(strconv.Itoa(pid))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH):
+		return StatusKilled
+	case err != nil:
+		return StatusUnknown
+	case st.startTime != startTime || st.state == 'Z' || st.state == 'X':
+		return StatusKilled
+	case st.state == 'T' || st.state == 't':
+		return StatusStopped
+	}
+	return StatusRunning
+}
+
+// List returns the recorded processes whose flight files lie in dirs, newest first; without dirs,
+// in the process's default directory (for root: in those of all users). Files that cannot be read
+// come back as errors that name them. A directory that does not exist is empty.
+func List(dirs ...string) ([]Process, []error) {
+	if len(dirs) == 0 {
+		dirs = []string{defaultDir()}
+		if os.Geteuid() == 0 && os.Getenv("VTSCOPE_DIR") == "" {
+			dirs, _ = filepath.Glob(filepath.Join(sharedMemDir, filePrefix+"*")) // the pattern is good
+		}
+	}
+	var (
+		found []Process
+		errs  []error
+	)
+	for _, dir := range dirs {
+		names, err := flightFiles(dir)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		for _, name := range names {
+			r, err := openReader(filepath.Join(dir, name), openNoFollow)
+			if errors.Is(err, fs.ErrNotExist) { // it has just ended
+				continue
+			}
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			found = append(found, r.Process())
+			r.Close()
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Process) int { return b.Start.Compare(a.Start) })
+	return found, errs
+}
+
+// flightFiles returns the names of dir that look like those of flight files.
+func flightFiles(dir string) ([]string, error) {
+	d, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|openNoFollow, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			err = ErrPermission
+		}
+		return nil, fmt.Errorf("flight: list %s: %w", dir, err)
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		err = fmt.Errorf("flight: list %s: %w", dir, err)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { _, _, ok := parseFileName(name); return !ok })
+	slices.Sort(names)
+	return names, err
+}
+
+// OpenPID opens the flight file of a process, also of one that is gone, and of one in another mount
+// namespace. Errors match [ErrNoProcess], [ErrNotVtscope], [ErrPermission] or [ErrFormat].
+func OpenPID(pid int) (*Reader, error) {
+	name := strconv.Itoa(pid)
+	st, err := readStat(name)
+	live := err == nil && pid > 0
+	var firstErr error
+	keep := func(err error) {
+		if firstErr == nil && !errors.Is(err, fs.ErrNotExist) {
+			firstErr = err
+		}
+	}
+	for _, dir := range candidateDirs() {
+		r, err := openIn(dir, pid, st.startTime, live)
+		if err != nil {
+			keep(err)
+		}
+		if r != nil {
+			return r, nil
+		}
+	}
+	if !live {
+		if firstErr != nil {
+			return nil, firstErr
+		}
+		return nil, fmt.Errorf("flight: open process %d: %w", pid, ErrNoProcess)
+	}
+	for _, path := range mappedFiles(pid) {
+		r, err := openReader(path, openNoFollow)
+		if err != nil {
+			keep(err)
+			continue
+		}
+		r.pid = pid
+		return r, nil
+	}
+	if firstErr != nil {
+		return nil, firstErr
+	}
+	if _, err := os.ReadDir("/proc/" + name + "/fd"); errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("flight: open process %d: %w", pid, ErrPermission)
+	}
+	return nil, fmt.Errorf("flight: open process %d: %w", pid, ErrNotVtscope)
+}
+
+// candidateDirs returns the directories where flight files of processes in our namespace are.
+func candidateDirs() []string {
+	dirs := []string{defaultDir()}
+	more, _ := filepath.Glob(filepath.Join(sharedMemDir, filePrefix+"*")) // the pattern is good
+	for _, d := range more {
+		// Directories of tests and of other users may lie there too; only numbers are users.
+		if _, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(d), filePrefix)); err == nil && !slices.Contains(dirs, d) {
+			dirs = append(dirs, d)
+		}
+	}
+	return dirs
+}
+
+// openIn opens the newest file of process pid in dir: of the live process, if it lives.
+func openIn(dir string, pid int, startTime uint64, live bool) (*Reader, error) {
+	names, err := flightFiles(dir)
+	if errors.Is(err, ErrPermission) && !ownedBy(dir, pid) {
+		return nil, nil // somebody else's
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(names) // of recorders of one process, the last; of dead processes, the newest
+	for _, name := range names {
+		p, start, _ := parseFileName(name)
+		if p != pid || live && start != startTime {
+			continue
+		}
+		r, err := openReader(filepath.Join(dir, name), openNoFollow)
+		if err != nil {
+			return nil, err
+		}
+		r.mu.Lock()
+		foreign := live && r.mu.header.PIDSpace != 0 && r.mu.header.PIDSpace != pidSpace(strconv.Itoa(pid)) && pidSpace(strconv.Itoa(pid)) != 0
+		r.mu.Unlock()
+		if foreign {
+			r.Close()
+			continue
+		}
+		return r, nil
+	}
+	return nil, nil
+}
+
+// ownedBy reports whether the directory belongs to the user that process pid runs as.
+func ownedBy(dir string, pid int) bool {
+	var d, p syscall.Stat_t
+	return syscall.Lstat(dir, &d) == nil && syscall.Stat("/proc/"+strconv.Itoa(pid), &p) == nil && d.Uid == p.Uid
+}
+
+// mappedFiles returns the flight files that process pid has mapped, as paths through its root, so
+// that they are found in other directories and mount namespaces.
+func mappedFiles(pid int) []string {
+	proc := "/proc/" + strconv.Itoa(pid)
+	f, err := os.Open(proc + "/maps")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var paths []string
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		_, path, ok := strings.Cut(lines.Text(), "/")
+		path = "/" + path
+		if _, _, named := parseFileName(filepath.Base(path)); !ok || !named {
+			continue
+		}
+		if full := proc + "/root" + path; !slices.Contains(paths, full) {
+			paths = append(paths, full)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,144 @@
+package flight
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Rings returns the rings that have or had an owner. Their indexes stay the same. An error that
+// matches [ErrIncomplete] means that some are missing.
+func (r *Reader) Rings() ([]RingRow, error) {
+	segments, err := r.segmentsOf(segmentRing)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		rows    []RingRow
+		missing []string
+		index   int
+	)
+	for ordinal, s := range segments {
+		if s.bad {
+			continue // its rings have no index: how many there were is not known
+		}
+		for i := range s.count {
+			row, ok := r.ringRow(s, i)
+			row.Index = index
+			index++
+			if !ok {
+				missing = append(missing, fmt.Sprintf("ring %d of segment %d is cut or damaged", i, ordinal))
+			} else if row.Head > 0 || row.State != CarrierFree {
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows, r.incomplete(missing...)
+}
+
+func (r *Reader) ringRow(s segment, i uint32) (RingRow, bool) {
+	var b [ringHeaderSize]byte
+	if r.src.readAt(b[:], s.offset+uint64(i)*uint64(s.stride)) < len(b) {
+		return RingRow{}, false
+	}
+	le := binary.LittleEndian
+	owner := le.Uint32(b[12:])
+	row := RingRow{
+		Head: le.Uint64(b[0:]), Size: uint64(le.Uint32(b[8:])),
+		Carrier: CarrierID(owner), State: CarrierState(owner >> 16), Owner: RingOwner(owner >> 24),
+	}
+	for k := range row.Counts {
+		row.Counts[k] = le.Uint64(b[128+8*k:])
+	}
+	ok := ringHeaderSize+row.Size*eventSize == uint64(s.stride) && row.State < CarrierStateCount && row.Owner <= RingOfOthers
+	return row, ok
+}
+
+// ringAt returns the segment that holds ring index, and its place there.
+func (r *Reader) ringAt(index int) (segment, uint32, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if index < 0 {
+		return segment{}, 0, false
+	}
+	for _, s := range r.mu.segments[segmentRing] {
+		if s.bad {
+			continue
+		}
+		if index < int(s.count) {
+			return s, uint32(index), true
+		}
+		index -= int(s.count)
+	}
+	return segment{}, 0, false
+}
+
+// Events returns up to max events of a ring, from position from on, and the position to go on with.
+// lost counts those that were overwritten before they could be read; after a from beyond the ring's
+// head it returns no event and the head. The events belong to the caller.
+func (r *Reader) Events(ring int, from uint64, max int) (evs []Event, next uint64, lost uint64, err error) {
+	s, i, ok := r.ringAt(ring)
+	if !ok {
+		return nil, from, 0, fmt.Errorf("flight: read %s: no ring %d: %w", r.path, ring, ErrFormat)
+	}
+	row, ok := r.ringRow(s, i)
+	if !ok {
+		return nil, from, 0, fmt.Errorf("flight: read %s: ring %d is cut or damaged: %w", r.path, ring, ErrIncomplete)
+	}
+	if from >= row.Head || max <= 0 {
+		return nil, min(from, row.Head), 0, nil
+	}
+	if oldest := oldestEvent(row.Head, row.Size); from < oldest {
+		lost = oldest - from
+		from = oldest
+	}
+	n := min(row.Head-from, uint64(max), row.Size)
+	buf := make([]byte, n*eventSize)
+	events := s.offset + uint64(i)*uint64(s.stride) + ringHeaderSize
+	first := min(n, row.Size-from%row.Size) // events before the ring's end
+	if r.src.readAt(buf[:first*eventSize], events+from%row.Size*eventSize) < int(first*eventSize) ||
+		r.src.readAt(buf[first*eventSize:], events) < int((n-first)*eventSize) {
+		return nil, from, lost, fmt.Errorf("flight: read %s: ring %d is cut: %w", r.path, ring, ErrIncomplete)
+	}
+	again, ok := r.ringRow(s, i)
+	if !ok || again.Head < row.Head {
+		return nil, from, lost, fmt.Errorf("flight: read %s: ring %d is damaged: %w", r.path, ring, ErrIncomplete)
+	}
+	next = from + n
+	if oldest := oldestEvent(again.Head, row.Size); from < oldest { // overwritten meanwhile (R3)
+		gone := min(oldest-from, n)
+		lost += gone
+		buf = buf[gone*eventSize:]
+	}
+	evs = make([]Event, len(buf)/eventSize)
+	le := binary.LittleEndian
+	for j := range evs {
+		b := (*[eventSize]byte)(buf[j*eventSize:])
+		evs[j] = Event{
+			Time: Ticks(le.Uint64(b[0:8])), Kind: Kind(b[8]), Code: Reason(b[9]), Carrier: CarrierID(le.Uint16(b[10:12])),
+			Stack: StackID(le.Uint32(b[12:16])), Thread: ThreadID(le.Uint64(b[16:24])), Arg: le.Uint64(b[24:32]),
+		}
+	}
+	return evs, next, lost, nil
+}
+
+// oldestEvent returns the first position that is surely not overwritten (R1).
+func oldestEvent(head, size uint64) uint64 {
+	if head < size {
+		return 0
+	}
+	return head - size + 1
+}
+
+// threadCount returns the threads started and not ended. Counts are exact even for events that were
+// dropped or overwritten.
+func (r *Reader) threadCount() int {
+	rings, _ := r.Rings() // damaged rings do not count
+	r.mu.Lock()
+	lost := r.mu.header.LostKinds
+	r.mu.Unlock()
+	n := int64(lost[EventThreadStart]) - int64(lost[EventThreadEnd])
+	for _, g := range rings {
+		n += int64(g.Counts[EventThreadStart]) - int64(g.Counts[EventThreadEnd])
+	}
+	return int(max(n, 0))
+}

@@ -1,0 +1,245 @@
+package flight
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+)
+
+const (
+	chunkRecords = 1024
+	chunkBytes   = chunkRecords * recordSize
+	tornRetries  = 16
+)
+
+// Threads calls visit with the rows of all threads, a block at a time; rows is reused after visit
+// returns. The order is that of the records. A row that changed while it was copied is copied
+// again; torn counts those that would not hold still, or that make no sense. An error that matches
+// [ErrIncomplete] means that the rows visited are good but some are missing, because the file is
+// cut or damaged; others are of ctx, or mean that nothing can be read.
+func (r *Reader) Threads(ctx context.Context, visit func(rows []ThreadRow)) (torn int, err error) {
+	return r.scanThreads(ctx, func(rows []ThreadRow) bool { visit(rows); return true })
+}
+
+// scanThreads is Threads until visit returns false.
+func (r *Reader) scanThreads(ctx context.Context, visit func(rows []ThreadRow) bool) (torn int, err error) {
+	segments, err := r.segmentsOf(segmentThread)
+	if err != nil {
+		return 0, err
+	}
+	var (
+		a, b    = make([]byte, chunkBytes), make([]byte, chunkBytes)
+		rows    = make([]ThreadRow, 0, chunkRecords)
+		missing []string
+	)
+	for ordinal, s := range segments {
+		if s.bad {
+			continue
+		}
+		for at := 0; at < threadsPerSegment; at += chunkRecords {
+			if err := ctx.Err(); err != nil {
+				return torn, err
+			}
+			offset := s.offset + uint64(at*recordSize)
+			if r.src.readAt(a, offset) < len(a) || r.src.readAt(b, offset) < len(b) {
+				missing = append(missing, fmt.Sprintf("thread segment %d is cut", ordinal))
+				break
+			}
+			same := bytes.Equal(a, b)
+			rows = rows[:0]
+			for i := range chunkRecords {
+				rec := (*[recordSize]byte)(a[i*recordSize:])
+				if !same && *rec != [recordSize]byte(b[i*recordSize:]) || rec[0]&1 != 0 {
+					if !r.copyStill(rec[:], offset+uint64(i*recordSize)) {
+						torn++
+						continue
+					}
+				}
+				if State(rec[4]) == StateFree {
+					continue
+				}
+				if State(rec[4]) >= StateCount {
+					torn++
+					continue
+				}
+				rows = append(rows, ThreadRow{})
+				decodeThread(&rows[len(rows)-1], rec)
+				rows[len(rows)-1].Index = uint32(ordinal*threadsPerSegment + at + i)
+			}
+			if len(rows) > 0 && !visit(rows) {
+				return torn, nil
+			}
+		}
+	}
+	return torn, r.incomplete(missing...)
+}
+
+// copyStill copies a record that begins with a version until two copies agree (V1).
+func (r *Reader) copyStill(rec []byte, offset uint64) bool {
+	var again [recordSize]byte
+	for range tornRetries {
+		if r.src.readAt(rec, offset) < len(rec) || r.src.readAt(again[:len(rec)], offset) < len(rec) {
+			return false
+		}
+		if rec[0]&1 == 0 && bytes.Equal(rec, again[:len(rec)]) {
+			return true
+		}
+	}
+	return false
+}
+
+func decodeThread(row *ThreadRow, b *[recordSize]byte) {
+	le := binary.LittleEndian
+	row.State = State(b[4])
+	row.Reason = Reason(b[5])
+	row.Carrier = CarrierID(le.Uint16(b[6:8]))
+	row.ID = ThreadID(le.Uint64(b[8:16]))
+	row.Since = Ticks(le.Uint64(b[16:24]))
+	row.Stack = StackID(le.Uint32(b[24:28]))
+	row.Scope = ScopeIndex(le.Uint32(b[28:32]))
+	row.Blocker = Blocker(le.Uint64(b[32:40]))
+	row.Waker = ThreadID(le.Uint64(b[40:48]))
+	row.Mounts = le.Uint32(b[48:52])
+	row.Pins = le.Uint32(b[52:56])
+	row.Name = NameRef(le.Uint32(b[56:60]))
+	row.Flags = RecordFlags(le.Uint32(b[60:64]))
+}
+
+// FindThread returns the row of a live thread. It looks at all of them.
+func (r *Reader) FindThread(id ThreadID) (row ThreadRow, found bool, err error) {
+	_, err = r.scanThreads(context.Background(), func(rows []ThreadRow) bool {
+		for i := range rows {
+			if rows[i].ID == id {
+				row, found = rows[i], true
+				return false
+			}
+		}
+		return true
+	})
+	return row, found, err
+}
+
+// locate returns the offset of record i of a kind of fixed-size records, n of them in a segment.
+func (r *Reader) locate(k segmentKind, i, n, size uint32) (offset uint64, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if int(i/n) >= len(r.mu.segments[k]) {
+		_ = r.refreshLocked() // it may have grown; else i is out of range
+	}
+	if int(i/n) >= len(r.mu.segments[k]) {
+		return 0, false
+	}
+	s := r.mu.segments[k][i/n]
+	return s.offset + uint64(i%n)*uint64(size), !s.bad
+}
+
+// ThreadDetail returns the part of a thread's record that does not change; index is that of its
+// row. Its ID tells whether it is still the same thread.
+func (r *Reader) ThreadDetail(index uint32) (ThreadDetail, error) {
+	offset, ok := r.locate(segmentThread, index, threadsPerSegment, recordSize)
+	if !ok {
+		return ThreadDetail{}, fmt.Errorf("flight: read %s: no thread record %d: %w", r.path, index, ErrFormat)
+	}
+	var hot, cold, again [recordSize]byte
+	for range tornRetries {
+		if !r.copyStill(hot[:], offset) || r.src.readAt(cold[:], offset+coldOffset) < len(cold) || !r.copyStill(again[:], offset) {
+			break
+		}
+		le := binary.LittleEndian
+		if [16]byte(hot[:16]) == [16]byte(again[:16]) { // version, state and id
+			return ThreadDetail{
+				ID: ThreadID(le.Uint64(cold[0:])), Created: Ticks(le.Uint64(cold[8:])), Creator: ThreadID(le.Uint64(cold[16:])),
+				G: le.Uint64(cold[24:]), GoID: le.Uint64(cold[32:]), Entry: le.Uint64(cold[40:]),
+			}, nil
+		}
+	}
+	return ThreadDetail{}, fmt.Errorf("flight: read %s: thread record %d: %w", r.path, index, ErrIncomplete)
+}
+
+// ThreadName returns the thread's name, "" if it has none or has ended since. A name that was cut
+// ends in "…".
+func (r *Reader) ThreadName(row ThreadRow) string {
+	name, owner := r.name(row.Name)
+	if owner != row.ID {
+		return ""
+	}
+	return name
+}
+
+// Name returns the name at a position, "" if there is none. The slot may have gone to another
+// thread since; [Reader.ThreadName] checks that.
+func (r *Reader) Name(n NameRef) string {
+	name, _ := r.name(n)
+	return name
+}
+
+func (r *Reader) name(n NameRef) (string, ThreadID) {
+	if n == 0 {
+		return "", 0
+	}
+	offset, ok := r.locate(segmentName, uint32(n-1), namesPerSegment, nameSize)
+	var b [nameSize]byte
+	if !ok || !r.copyStill(b[:], offset) {
+		return "", 0
+	}
+	le := binary.LittleEndian
+	length, flags := le.Uint16(b[4:]), le.Uint16(b[6:])
+	text := safeText(string(b[16 : 16+min(length, nameText)]))
+	if flags&nameTruncated != 0 {
+		text += "…"
+	}
+	return text, ThreadID(le.Uint64(b[8:]))
+}
+
+// Scopes returns all open scopes in the order of their records; the root scope comes first. An
+// error that matches [ErrIncomplete] means that some are missing.
+func (r *Reader) Scopes() ([]ScopeRow, error) {
+	segments, err := r.segmentsOf(segmentScope)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		rows    []ScopeRow
+		missing []string
+		buf     = make([]byte, scopesPerSegment*scopeSize)
+		again   = make([]byte, scopesPerSegment*scopeSize)
+		le      = binary.LittleEndian
+		torn    int
+	)
+	for ordinal, s := range segments {
+		if s.bad {
+			continue
+		}
+		if r.src.readAt(buf, s.offset) < len(buf) || r.src.readAt(again, s.offset) < len(again) {
+			missing = append(missing, fmt.Sprintf("scope segment %d is cut", ordinal))
+			continue
+		}
+		for i := range scopesPerSegment {
+			b := (*[scopeSize]byte)(buf[i*scopeSize:])
+			if *b != [scopeSize]byte(again[i*scopeSize:]) || b[0]&1 != 0 {
+				if !r.copyStill(b[:], s.offset+uint64(i*scopeSize)) {
+					torn++
+					continue
+				}
+			}
+			state := ScopeState(b[4])
+			if state == ScopeFree {
+				continue
+			}
+			if state >= ScopeStateCount {
+				torn++
+				continue
+			}
+			rows = append(rows, ScopeRow{
+				Index: ScopeIndex(ordinal*scopesPerSegment + i), State: state,
+				ID: ScopeID(le.Uint64(b[8:])), Owner: ThreadID(le.Uint64(b[16:])), Opened: Ticks(le.Uint64(b[24:])),
+				Deadline: Ticks(le.Uint64(b[32:])), Parent: ScopeIndex(le.Uint32(b[40:])), Name: r.String(StringID(le.Uint32(b[44:]))),
+			})
+		}
+	}
+	if torn > 0 {
+		missing = append(missing, fmt.Sprintf("%d scopes could not be read", torn))
+	}
+	return rows, r.incomplete(missing...)
+}

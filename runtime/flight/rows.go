@@ -1,0 +1,171 @@
+package flight
+
+import (
+	"errors"
+	"time"
+)
+
+// Errors that callers branch on, with [errors.Is].
+var (
+	ErrNoProcess  = errors.New("no such process")
+	ErrNotVtscope = errors.New("not a vtscope process")
+	ErrPermission = errors.New("permission denied")
+	ErrFormat     = errors.New("not a readable flight file")
+	// ErrIncomplete marks a result that is good as far as it goes, of a file that is cut or damaged.
+	ErrIncomplete = errors.New("incomplete")
+)
+
+// A Status tells whether a recorded process lives.
+type Status uint8
+
+// The statuses of a process.
+const (
+	StatusUnknown Status = iota
+	StatusRunning
+	StatusStopped // by SIGSTOP or a debugger
+	StatusEnded   // it closed its recorder
+	// StatusKilled: it is gone and did not close its recorder: killed, crashed, or returned from
+	// main without [Close]; from outside the three look the same.
+	StatusKilled
+)
+
+var statusNames = [...]string{"unknown", "running", "stopped", "ended", "killed"}
+
+// String returns the status's name.
+func (s Status) String() string {
+	if int(s) < len(statusNames) {
+		return statusNames[s]
+	}
+	return "unknown"
+}
+
+// Live reports whether the process still exists.
+func (s Status) Live() bool { return s == StatusRunning || s == StatusStopped }
+
+// A Process is a recorded process.
+type Process struct {
+	PID       int
+	UID       int
+	Program   string // base name
+	Exe       string // path
+	GoVersion string
+	Start     time.Time // of the recorder
+	Status    Status
+	Path      string    // of the flight file
+	LastSeen  time.Time // newest sign of life; of a live process the present
+	Threads   int       // threads started and not ended, from the counts of events
+}
+
+// A Lost tells what the recorder could not record.
+type Lost struct {
+	Threads uint64 // threads without a record
+	Events  uint64 // events of non-carriers dropped because all their rings were busy
+	Strings uint64 // strings that found no room
+	Stacks  uint64 // stacks that found no room
+	Symbols uint64 // program counters that found no room
+	Scopes  uint64 // scopes without a record; their threads are shown in the parent
+	Names   uint64 // thread names that found no room
+	Rings   uint64 // rings that found no room, with all their events
+}
+
+// Any reports whether anything was lost.
+func (l Lost) Any() bool { return l != Lost{} }
+
+// A Header is what a flight file says about its process.
+type Header struct {
+	Version   int
+	PID       int
+	UID       int
+	StartTime uint64 // clock ticks after boot, as in field 22 of /proc/PID/stat
+	BootID    [16]byte
+	Start     time.Time // of the recorder
+	Ended     bool      // the recorder was closed
+	Program   string
+	Exe       string
+	GoVersion string
+	GoArch    string
+	Clock     ClockKind
+	Heartbeat time.Time
+	Segments  int
+}
+
+// A ThreadRow is what the flight file says about one thread.
+type ThreadRow struct {
+	ID      ThreadID
+	Since   Ticks // when it entered State
+	Blocker Blocker
+	Waker   ThreadID // who last unparked it, 0 no thread
+	Stack   StackID
+	Scope   ScopeIndex
+	Mounts  uint32
+	Pins    uint32
+	Name    NameRef
+	Flags   RecordFlags
+	Index   uint32 // position of its record
+	State   State
+	Reason  Reason
+	Carrier CarrierID // it is or was last mounted on
+}
+
+// A ThreadDetail is the part of a thread's record that does not change.
+type ThreadDetail struct {
+	ID      ThreadID
+	Created Ticks
+	Creator ThreadID
+	G       uint64 // address of the runtime.g of the goroutine it runs on, 0 unknown
+	GoID    uint64
+	Entry   uint64 // program counter of its body
+}
+
+// A ScopeRow is what the flight file says about one scope.
+type ScopeRow struct {
+	Index    ScopeIndex
+	Parent   ScopeIndex
+	ID       ScopeID
+	Owner    ThreadID // 0: a goroutine
+	Opened   Ticks
+	Deadline Ticks // 0 none
+	Name     string
+	State    ScopeState
+}
+
+// A Frame is one call of a stack.
+type Frame struct {
+	Func     string
+	File     string
+	Line     int
+	PC       uint64
+	Inlined  bool // inlined into the next frame
+	Internal bool // of Go's runtime or of ours
+}
+
+// A Stack is an interned stack. Its slices are shared: callers must not change them.
+type Stack struct {
+	ID           StackID
+	PCs          []uint64 // physical return addresses, innermost first
+	Frames       []Frame  // innermost first, inlined calls included
+	Truncated    bool     // outer frames are missing
+	Unsymbolised int      // frames shown as 0x…, because the process has not yet named them
+}
+
+// A RingRow describes a ring.
+type RingRow struct {
+	Index   int
+	Carrier CarrierID
+	State   CarrierState
+	Owner   RingOwner
+	Size    uint64
+	Head    uint64            // events ever written
+	Counts  [kindSlots]uint64 // events ever written by kind; exact also after events are overwritten
+}
+
+// An Event is one entry of a ring.
+type Event struct {
+	Time    Ticks
+	Kind    Kind
+	Code    Reason
+	Carrier CarrierID
+	Stack   StackID
+	Thread  ThreadID
+	Arg     uint64
+}
