@@ -68,13 +68,13 @@ func (q *runQueue) putAll(first *Task) {
 	q.mu.Unlock()
 }
 
-// steal takes the older half, as a chain, from a queue that is not the caller's. It gives up when
-// the queue is in use.
+// steal takes the older half, but not too many, as a chain, from a queue that is not the caller's. It gives up
+// when the queue is in use.
 func (q *runQueue) steal() (first *Task, n int) {
 	if !q.mu.TryLock() {
 		return nil, 0
 	}
-	first, n = q.chainLocked((q.mu.n + 1) / 2)
+	first, n = q.chainLocked(min((q.mu.n+1)/2, 128))
 	q.mu.Unlock()
 	return first, n
 }
@@ -102,8 +102,12 @@ func (q *runQueue) chainLocked(want uint) (first *Task, n int) {
 	return first, n
 }
 
+// empty reports whether there is nothing to take. A queue that is in use at the moment does not count as empty.
 func (q *runQueue) empty() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.mu.n == 0
+	if !q.mu.TryLock() {
+		return false
+	}
+	n := q.mu.n
+	q.mu.Unlock()
+	return n == 0
 }

@@ -223,7 +223,7 @@ func (t *Task) Unpark() error {
 		case blocked:
 			if t.word.CompareAndSwap(w, w&^stateMask|runnable) {
 				t.recordUnpark(Current())
-				t.unpin <- struct{}{}
+				t.timer.unpin <- struct{}{}
 				return nil
 			}
 		case runnable:
@@ -298,12 +298,10 @@ func (t *Task) parkUntil(when time.Duration, p Pause) (unparked bool) {
 		t.word.Store(w&^stateMask | runnable)
 		return true
 	}
-	if t.timer == nil {
-		t.timer = newTimer(t)
-	}
-	t.timer.arm(t, when, w&^stateMask)
+	m := t.wakeable()
+	m.arm(t, when, w&^stateMask)
 	t.pause(p)
-	expired := t.timer.disarm()
+	expired := m.disarm()
 	t.word.Add(parkStep) // K5
 	return !expired
 }

@@ -18,11 +18,18 @@ type timer struct {
 	park  uint32        // the number of the park, in its place in the word
 	index int           // in the heap, or -1; guarded by timers.mu
 	fired atomic.Bool
-	armed bool        // the task's own
-	go1   *time.Timer // instead of the heap, for threads in a synctest bubble
+	armed bool          // the task's own
+	go1   *time.Timer   // instead of the heap, for threads in a synctest bubble
+	unpin chan struct{} // wakes the task while it is blocked (K4); lazily made
 }
 
-func newTimer(t *Task) *timer { return &timer{task: t, index: -1} }
+// wakeable returns t's timer, and makes it if there is none.
+func (t *Task) wakeable() *timer {
+	if t.timer == nil {
+		t.timer = &timer{task: t, index: -1}
+	}
+	return t.timer
+}
 
 // epoch is what timers count from; the monotonic clock.
 var epoch = time.Now()
@@ -81,7 +88,7 @@ func (m *timer) expire() *Task {
 			}
 		case blocked:
 			if t.word.CompareAndSwap(w, park|runnable) {
-				t.unpin <- struct{}{}
+				m.unpin <- struct{}{}
 				return nil
 			}
 		default:

@@ -154,8 +154,9 @@ func (w *worker) surplus() bool {
 // pausePinned is pause for a thread that cannot leave its carrier (K4). It blocks the carrier's goroutine;
 // the watchdog sees to the others.
 func (t *Task) pausePinned(p Pause, why flight.Reason) {
-	if t.unpin == nil {
-		t.unpin = make(chan struct{}, 1)
+	m := t.wakeable()
+	if m.unpin == nil {
+		m.unpin = make(chan struct{}, 1)
 	}
 	c := t.on
 	var began flight.Ticks
@@ -170,8 +171,8 @@ func (t *Task) pausePinned(p Pause, why flight.Reason) {
 		if c.worker != nil {
 			c.worker.fj.watchIfAsleep()
 		}
-		if m := t.timer; m == nil || !m.armed || !m.firedBefore(t, w) {
-			<-t.unpin
+		if !m.armed || !m.firedBefore(t, w) {
+			<-m.unpin
 		}
 	} else {
 		t.word.Store(t.word.Load()&^stateMask | runnable) // a permit came

@@ -1,10 +1,7 @@
 package coro
 
-// An order tells a routine that is continued without a task what to do.
-type order struct {
-	end  bool
-	move *Slot // change places with whoever is in it
-}
+// end is the order to end. Any other is to change places with whoever is in that slot.
+var end Slot
 
 // Idle suspends the calling routine, which has no task any more, and continues whoever is in the slot. It
 // returns true when the routine was given a task, and false when [Retire] wants it to end.
@@ -13,10 +10,10 @@ func (r *Routine) Idle(to *Slot) bool {
 	r.At = to
 	to.Switch()
 	for r.Task == nil {
-		if r.order.end {
+		if r.order == &end {
 			return false
 		}
-		r.At = r.order.move
+		r.At = r.order
 		r.At.Switch()
 	}
 	return true
@@ -57,12 +54,12 @@ func retire(r *Routine, in map[*Slot]*Routine) bool {
 		// We go where r is; r goes home, and the stranger from there to where r was, which
 		// brings us back.
 		was := r.At
-		r.order.move, stranger.order.move = &r.home, was
+		r.order, stranger.order = &r.home, was
 		was.Switch()
 		in[was] = stranger
 	}
 	delete(in, &r.home)
-	r.order.end = true
+	r.order = &end
 	r.End()
 	return true
 }

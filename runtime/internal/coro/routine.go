@@ -20,7 +20,7 @@ type Routine struct {
 
 	home  Slot
 	g     uintptr
-	order order // to an idle routine
+	order *Slot // to an idle routine: see Idle
 }
 
 // New makes a routine that runs main at the first switch to r.At, and ends when main returns. The new
@@ -31,13 +31,16 @@ type Routine struct {
 func New(main func(r *Routine)) *Routine {
 	r := &Routine{}
 	r.At = &r.home
-	r.home.start(func() {
-		r.g = getg()
-		table.add(r.g, r)
-		defer table.remove(r.g)
-		main(r)
-	})
+	r.home.start(r, main)
 	return r
+}
+
+// run is the whole life of a routine's goroutine.
+func (r *Routine) run(main func(*Routine)) {
+	r.g = getg()
+	table.add(r.g, r)
+	defer table.remove(r.g)
+	main(r)
 }
 
 // Home reports whether the routine is suspended in the slot it was made with, so that it may end

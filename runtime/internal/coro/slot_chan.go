@@ -25,8 +25,8 @@ func (s *Slot) Switch() {
 	<-mine
 }
 
-// start makes a goroutine that runs f when the slot is first switched to.
-func (s *Slot) start(f func()) {
+// start makes the goroutine of r, whose home the slot is. It runs main when the slot is first switched to.
+func (s *Slot) start(r *Routine, main func(*Routine)) {
 	s.lock = currentLock() // so that a locked thread is pinned in both forms
 	s.wake = make(chan struct{})
 	go func(first chan struct{}) {
@@ -41,6 +41,6 @@ func (s *Slot) start(f func()) {
 			}
 			s.wake <- struct{}{}
 		}()
-		f()
+		r.run(main)
 	}(s.wake)
 }

@@ -38,11 +38,11 @@ func (s *Slot) Switch() {
 	s.next()
 }
 
-// start makes a goroutine that runs f when the slot is first switched to.
-func (s *Slot) start(f func()) {
+// start makes the goroutine of r, whose home the slot is. It runs main when the slot is first switched to.
+func (s *Slot) start(r *Routine, main func(*Routine)) {
 	s.lock = currentLock()
 	s.next, _ = iter.Pull(func(yield func(struct{}) bool) {
-		s.yield = yield
-		f()
+		r.home.yield = yield
+		r.run(main)
 	})
 }

@@ -1,7 +1,7 @@
 package coro
 
 import (
-	"sync"
+	"runtime"
 	"sync/atomic"
 )
 
@@ -15,11 +15,23 @@ import (
 type goTable struct {
 	entries atomic.Pointer[[]goEntry]
 	mu      struct {
-		sync.Mutex
+		spinLock
 		used int // keys and tombs
 		live int
 	}
 }
+
+// A spinLock is a lock for a few instructions. Routines take it at the very beginning of their lives, on a
+// stack of 2 KB that a sync.Mutex, when it has to wait, would make grow for good.
+type spinLock struct{ held atomic.Uint32 }
+
+func (l *spinLock) Lock() {
+	for !l.held.CompareAndSwap(0, 1) {
+		runtime.Gosched()
+	}
+}
+
+func (l *spinLock) Unlock() { l.held.Store(0) }
 
 type goEntry struct {
 	key atomic.Uintptr
@@ -57,7 +69,6 @@ func (t *goTable) find(g uintptr) *Routine {
 
 func (t *goTable) add(g uintptr, r *Routine) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	p := t.entries.Load()
 	if p == nil || t.mu.used >= len(*p)*3/4 {
 		t.growLocked(p)
@@ -65,6 +76,7 @@ func (t *goTable) add(g uintptr, r *Routine) {
 	}
 	t.putLocked(*p, g, r)
 	t.mu.live++
+	t.mu.Unlock()
 }
 
 func (t *goTable) putLocked(es []goEntry, g uintptr, r *Routine) {
