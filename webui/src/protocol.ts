@@ -100,6 +100,7 @@ export interface Drops {
 export interface Taken {
   time: number;
   took: number;
+  changeOver: number;
   every: number;
   complete: boolean;
   incomplete: string[];
@@ -115,7 +116,6 @@ export interface Cost {
 export interface Scopes {
   rows: ScopeRow[];
   rest: Rest;
-  changeOver: number;
 }
 
 export interface ScopeRow {

@@ -32,7 +32,8 @@ export function Scopes({ state, active, activate, choose }: ScopesProps) {
   const placed = useStill(scopes?.rows ?? [], (r) => r.key, over, state.process?.key ?? "");
   const most = scopes?.rows[0]?.total ?? 0;
   const list = useInView(chosen?.key ?? "", active);
-  const span = scopes && scopes.changeOver > 0 ? ` over ${duration(scopes.changeOver)}` : "";
+  const changeOver = state.process?.snapshot.changeOver ?? 0;
+  const span = changeOver > 0 ? ` over ${duration(changeOver)}` : "";
   return (
     <Panel
       id="scopes"

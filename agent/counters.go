@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// counters are what the rings of a process counted, and what that was per second since the look before.
+type counters struct {
+	at       time.Time
+	kinds    [flight.KindCount]uint64
+	heads    map[int]ringCount // by position
+	lost     flight.Lost
+	rates    Rates
+	drops    float64 // events per second
+	carriers []carrier
+}
+
+type ringCount struct {
+	carrier flight.CarrierID
+	mounts  uint64
+}
+
+// read renews the counters. If the rings cannot be read the old counters stay, with rates of zero.
+func (f *follower) read(now time.Time) {
+	rings, err := f.reader.Rings()
+	if err != nil {
+		f.problem = "no counters: " + err.Error()
+		f.rings.rates, f.rings.drops = Rates{}, 0
+		return
+	}
+	old := f.rings
+	fresh := counters{at: now, heads: make(map[int]ringCount, len(rings)), lost: f.reader.Lost()}
+	for i := range rings {
+		for k := range fresh.kinds {
+			fresh.kinds[k] += rings[i].Counts[k]
+		}
+		fresh.heads[rings[i].Index] = ringCount{rings[i].Carrier, rings[i].Counts[flight.EventMount]}
+	}
+	per := func(fresh, old uint64) float64 {
+		// A counter that went back belongs to a damaged file; it has no rate.
+		if d := now.Sub(f.rings.at).Seconds(); !f.rings.at.IsZero() && d > 0 && fresh > old {
+			return float64(fresh-old) / d
+		}
+		return 0
+	}
+	var events, before uint64
+	for k := range fresh.kinds {
+		events += fresh.kinds[k]
+		before += old.kinds[k]
+	}
+	fresh.rates = Rates{
+		Starts:   per(fresh.kinds[flight.EventThreadStart], old.kinds[flight.EventThreadStart]),
+		Ends:     per(fresh.kinds[flight.EventThreadEnd], old.kinds[flight.EventThreadEnd]),
+		Switches: per(fresh.kinds[flight.EventMount], old.kinds[flight.EventMount]),
+		Events:   per(events, before),
+	}
+	fresh.drops = per(fresh.lost.Events, old.lost.Events)
+	for i := range rings {
+		r := &rings[i]
+		if r.Owner != flight.RingOfCarrier || r.State == flight.CarrierFree || r.State == flight.CarrierStopped {
+			continue
+		}
+		c := carrier{id: r.Carrier, state: r.State, events: r.Head}
+		if was, ok := old.heads[r.Index]; ok && was.carrier == r.Carrier {
+			c.switches = per(r.Counts[flight.EventMount], was.mounts)
+		}
+		if r.State != flight.CarrierIdle {
+			c.thread, c.mounted = f.running(r)
+		}
+		fresh.carriers = append(fresh.carriers, c)
+	}
+	f.rings = fresh
+}
+
+// A carrier is what its ring tells about it.
+type carrier struct {
+	id       flight.CarrierID
+	state    flight.CarrierState
+	thread   flight.ThreadID // 0: none, or none that the newest events tell
+	mounted  time.Time
+	switches float64
+	events   uint64
+}
+
+// recent is how many of a ring's events are read to see what its carrier runs: a thread that caused more
+// since it was mounted is not seen.
+const recent = 256
+
+// running returns the thread that a ring's newest events leave mounted.
+func (f *follower) running(r *flight.RingRow) (flight.ThreadID, time.Time) {
+	events, _, _, err := f.reader.Events(r.Index, r.Head-min(r.Head, recent), recent)
+	if err != nil {
+		return 0, time.Time{}
+	}
+	for i := len(events) - 1; i >= 0; i-- {
+		switch e := &events[i]; e.Kind {
+		case flight.EventMount:
+			return e.Thread, f.reader.Time(e.Time)
+		case flight.EventUnmount, flight.EventPark, flight.EventYield, flight.EventThreadEnd:
+			return 0, time.Time{}
+		}
+	}
+	return 0, time.Time{}
+}

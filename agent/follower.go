@@ -1,0 +1,246 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+const (
+	// share is the part of the time that snapshots of a process may take: a snapshot that took d is
+	// followed by the next no sooner than d/share after it began.
+	share = 0.25
+	// unwatched is how many intervals apart snapshots are of a process that no client looks at.
+	unwatched = 5
+	// maxGroups bounds a kept snapshot. A process with more distinct stacks has a last line that sums them.
+	maxGroups = 5000
+	// Changes are told over compareOver, from one of the snapshots kept each compareStep.
+	compareStep = 10 * time.Second
+	compareOver = 30 * time.Second
+)
+
+// A follower watches one process. Its goroutine, run, is the only one that changes it; what others may
+// know it publishes as a view.
+type follower struct {
+	agent   *Agent
+	path    string
+	reader  *flight.Reader
+	key     string
+	watched atomic.Int32  // clients that look at this process
+	kick    chan struct{} // a client came: take a snapshot soon
+
+	// Of run alone.
+	rings     counters
+	history   timeline
+	due       bool // a tick has passed that has no point in history yet
+	latest    *dump.Snapshot
+	baselines []*dump.Snapshot
+	began     time.Time     // of the newest snapshot
+	pause     time.Duration // that the newest snapshot demands, from began on
+	busy      bool          // a snapshot is under way
+	results   chan result   // its end
+	problem   string
+
+	mu struct {
+		sync.Mutex
+		view *view
+		wake chan struct{} // closed when view is replaced
+	}
+}
+
+type result struct {
+	snapshot *dump.Snapshot
+	err      error
+}
+
+func newFollower(a *Agent, path string) (*follower, error) {
+	r, err := flight.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	p := r.Process()
+	f := &follower{
+		agent: a, path: path, reader: r,
+		key:     strings.TrimSuffix(filepath.Base(path), ".flight"),
+		kick:    make(chan struct{}, 1),
+		results: make(chan result, 1),
+		history: timeline{most: a.options.Points},
+	}
+	f.mu.wake = make(chan struct{})
+	f.publish(p)
+	return f, nil
+}
+
+// view returns what is known now. It does not block.
+func (f *follower) view() *view {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.view
+}
+
+// watch returns what is known now and a channel that is closed when there is more.
+func (f *follower) watch() (*view, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.view, f.mu.wake
+}
+
+// enter and leave bracket the time that a client looks at the process.
+func (f *follower) enter() {
+	f.watched.Add(1)
+	select {
+	case f.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (f *follower) leave() { f.watched.Add(-1) }
+
+func (f *follower) run() {
+	ctx, cancel := context.WithCancel(f.agent.ctx)
+	defer f.reader.Close()
+	defer func() {
+		cancel()
+		if f.busy {
+			<-f.results
+		}
+	}()
+	tick := time.NewTicker(f.agent.options.Interval)
+	defer tick.Stop()
+	for now := time.Now(); ; {
+		p := f.reader.Process()
+		if isGone(p) {
+			f.end(ctx, p)
+			return
+		}
+		f.read(now)
+		f.due = true
+		if !f.begin(ctx, now, false) {
+			f.publish(p) // else its end does, so that there is one frame for each interval
+		}
+		for waiting := true; waiting; {
+			select {
+			case <-ctx.Done():
+				return
+			case now = <-tick.C:
+				waiting = false
+			case <-f.kick:
+				f.begin(ctx, time.Now(), true)
+			case res := <-f.results:
+				f.take(res)
+				f.publish(f.reader.Process())
+			}
+		}
+	}
+}
+
+func isGone(p flight.Process) bool {
+	return p.Status == flight.StatusEnded || p.Status == flight.StatusKilled
+}
+
+// begin starts a snapshot in a goroutine of its own if it is time for one, and reports whether it did.
+func (f *follower) begin(ctx context.Context, now time.Time, soon bool) bool {
+	wait := f.pause
+	if !soon {
+		// Ticks come a little early or late; half an interval is neither.
+		wait = f.every() - f.agent.options.Interval/2
+	}
+	if f.busy || now.Sub(f.began) < wait {
+		return false
+	}
+	f.busy, f.began = true, now
+	go func() {
+		s, err := dump.Take(ctx, f.reader, dump.Options{MaxGroups: maxGroups})
+		f.results <- result{s, err} // has room for the one snapshot under way
+	}()
+	return true
+}
+
+// every is the time from the start of one snapshot to that of the next.
+func (f *follower) every() time.Duration {
+	interval := f.agent.options.Interval
+	if f.watched.Load() == 0 {
+		return max(f.pause, unwatched*interval)
+	}
+	return max(f.pause, interval)
+}
+
+func (f *follower) take(res result) {
+	f.busy = false
+	if res.err != nil {
+		f.problem = fmt.Sprintf("no snapshot: %v", res.err)
+		return
+	}
+	f.problem = ""
+	s := res.snapshot
+	interval := f.agent.options.Interval
+	f.pause = max(0, time.Duration(float64(s.Took)/share)+interval-1) / interval * interval
+	if n := len(f.baselines); n == 0 || s.Taken.Sub(f.baselines[n-1].Taken) >= compareStep {
+		f.baselines = append(f.baselines, s)
+	}
+	for len(f.baselines) > 1 && s.Taken.Sub(f.baselines[1].Taken) >= compareOver {
+		f.baselines = f.baselines[1:]
+	}
+	if f.baselines[0] != s {
+		dump.Compare(f.baselines[0], s)
+	}
+	f.latest = s
+}
+
+// end takes the last snapshot of a process that is gone: its flight file still holds what it did at the
+// end. If that fails, the snapshot before stays.
+func (f *follower) end(ctx context.Context, p flight.Process) {
+	if f.busy {
+		f.take(<-f.results)
+	}
+	f.read(time.Now())
+	s, err := dump.Take(ctx, f.reader, dump.Options{MaxGroups: maxGroups})
+	if err == nil {
+		f.take(result{s, nil})
+	} else if f.latest == nil {
+		f.problem = fmt.Sprintf("no snapshot: %v", err)
+	}
+	f.publish(p)
+}
+
+// dump takes a fresh snapshot, or returns the last one of a process that is gone.
+func (f *follower) dump(ctx context.Context) (*dump.Snapshot, error) {
+	if v := f.view(); v.row.Gone > 0 {
+		if v.snapshot == nil {
+			return nil, errors.New(cmp.Or(v.problem, "no snapshot was taken before it was gone"))
+		}
+		return v.snapshot, nil
+	}
+	r, err := flight.Open(f.path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return dump.Take(ctx, r, dump.Options{})
+}
+
+// publish makes a new view and wakes who waits for one.
+func (f *follower) publish(p flight.Process) {
+	if f.due {
+		f.history.add(time.Now(), f.latest, f.rings)
+		f.due = false
+	}
+	v := f.newView(p)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.view != nil {
+		v.version = f.mu.view.version + 1
+	}
+	f.mu.view = v
+	close(f.mu.wake)
+	f.mu.wake = make(chan struct{})
+}

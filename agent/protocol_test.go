@@ -1,0 +1,136 @@
+package agent
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files and webui/src/protocol.ts")
+
+// The page's types are made here, so that a member renamed in Go breaks the page's type check
+// and not the page.
+func TestThePagesTypesAreThoseOfTheProtocol(t *testing.T) {
+	path := filepath.Join("..", "webui", "src", "protocol.ts")
+	want := typescript(reflect.TypeFor[Config](), reflect.TypeFor[Subscription](), reflect.TypeFor[Problem](), reflect.TypeFor[Frame]())
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is stale: go test ./agent -run PagesTypes -update, then make ui", path)
+	}
+}
+
+func TestEveryMessageIsInTheSpecification(t *testing.T) {
+	spec, err := os.ReadFile(filepath.Join("..", "docs", "protocol.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := 0
+	for _, message := range []reflect.Type{
+		reflect.TypeFor[Config](), reflect.TypeFor[Subscription](), reflect.TypeFor[Problem](), reflect.TypeFor[Frame](),
+	} {
+		each(message, func(typ reflect.Type, name string, _ reflect.StructField) {
+			members++
+			if !bytes.Contains(spec, []byte("`"+name+"`")) {
+				t.Errorf("docs/protocol.md does not tell what `%s` of %s is", name, typ.Name())
+			}
+		})
+	}
+	if members < 80 {
+		t.Errorf("looked at %d members, want at least 80", members)
+	}
+	if !bytes.Contains(spec, fmt.Appendf(nil, "version %d", Protocol)) {
+		t.Errorf("docs/protocol.md does not specify version %d", Protocol)
+	}
+}
+
+// each visits the members of a struct and of those it is made of, each struct once.
+func each(root reflect.Type, visit func(typ reflect.Type, name string, field reflect.StructField)) {
+	seen := map[reflect.Type]bool{}
+	var walk func(reflect.Type)
+	walk = func(t reflect.Type) {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || seen[t] {
+			return
+		}
+		seen[t] = true
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+				visit(t, name, f)
+			}
+			walk(f.Type)
+		}
+	}
+	walk(root)
+}
+
+func typescript(roots ...reflect.Type) []byte {
+	var b bytes.Buffer
+	b.WriteString("// Made from agent/protocol.go by: go test ./agent -run PagesTypes -update\n// What the members mean: docs/protocol.md.\n")
+	fmt.Fprintf(&b, "\nexport const protocol = %d;\nexport const subprotocol = %q;\n", Protocol, Subprotocol)
+	var order []reflect.Type
+	lines := map[reflect.Type][]string{}
+	for _, root := range roots {
+		each(root, func(typ reflect.Type, name string, f reflect.StructField) {
+			if lines[typ] == nil {
+				order = append(order, typ)
+			}
+			mark := ""
+			if strings.Contains(f.Tag.Get("json"), "omitempty") {
+				mark = "?"
+			}
+			lines[typ] = append(lines[typ], fmt.Sprintf("  %s%s: %s;\n", name, mark, typeName(f.Type, mark == "")))
+		})
+	}
+	written := map[reflect.Type]bool{}
+	for _, typ := range order {
+		if written[typ] {
+			continue
+		}
+		written[typ] = true
+		base := ""
+		for i := range typ.NumField() {
+			if f := typ.Field(i); f.Anonymous {
+				base = " extends " + f.Type.Name()
+			}
+		}
+		fmt.Fprintf(&b, "\nexport interface %s%s {\n%s}\n", typ.Name(), base, strings.Join(lines[typ], ""))
+	}
+	return b.Bytes()
+}
+
+func typeName(t reflect.Type, null bool) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		if null {
+			return typeName(t.Elem(), false) + " | null"
+		}
+		return typeName(t.Elem(), false)
+	case reflect.Slice:
+		return typeName(t.Elem(), false) + "[]"
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Struct:
+		return t.Name()
+	default:
+		return "number"
+	}
+}

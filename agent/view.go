@@ -1,0 +1,175 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// limits are the most rows that a frame carries.
+var limits = Limits{Scopes: 200, Groups: 50, Carriers: 64}
+
+// A view is what is known of a process at a moment. It does not change; any goroutine may read it.
+type view struct {
+	from     *follower
+	version  uint64 // counts the views of one process
+	row      ProcessRow
+	process  flight.Process
+	snapshot *dump.Snapshot // nil: none yet
+	rings    counters
+	history  timeline
+	every    time.Duration
+	pause    time.Duration
+	problem  string
+}
+
+func (f *follower) newView(p flight.Process) *view {
+	v := &view{
+		from: f, process: p, snapshot: f.latest, rings: f.rings, history: f.history,
+		every: f.every(), pause: f.pause, problem: f.problem,
+		row: ProcessRow{
+			Key: f.key, PID: p.PID, Program: p.Program, Status: p.Status.String(),
+			Started: p.Start.UnixMilli(), Threads: p.Threads,
+		},
+	}
+	if isGone(p) {
+		v.row.Gone = p.LastSeen.UnixMilli()
+	}
+	if v.snapshot != nil {
+		v.row.Threads = v.snapshot.Threads
+	}
+	return v
+}
+
+// header is the process as a whole.
+func (v *view) header(cost Cost, interval time.Duration) *Process {
+	p := &Process{
+		ProcessRow: v.row, Problem: v.problem, Exe: v.process.Exe, GoVersion: v.process.GoVersion,
+		Counts: make([]int, flight.StateCount),
+		Drops: Drops{
+			Events: v.rings.lost.Events, Threads: v.rings.lost.Threads,
+			Stacks: v.rings.lost.Stacks, Strings: v.rings.lost.Strings,
+		},
+		Snapshot: Taken{Every: int64(v.every), Incomplete: []string{}},
+		Cost:     cost,
+	}
+	if v.row.Gone == 0 {
+		p.Rates = Rates{
+			round(v.rings.rates.Starts), round(v.rings.rates.Ends), round(v.rings.rates.Switches), round(v.rings.rates.Events),
+		}
+	}
+	s := v.snapshot
+	if s == nil {
+		return p
+	}
+	copy(p.Counts, s.States[:])
+	p.ScopeCount = s.ScopeCount
+	p.Drops.Torn = uint64(s.Lost.Torn)
+	p.Snapshot.Time, p.Snapshot.Took, p.Snapshot.ChangeOver = s.Taken.UnixMilli(), int64(s.Took), int64(s.ChangeOver)
+	p.Snapshot.Complete, p.Snapshot.Incomplete = s.Complete, append([]string{}, s.Incomplete...)
+	if v.row.Gone == 0 && v.pause > interval {
+		p.Snapshot.Note = fmt.Sprintf("a snapshot takes %v, so there is one each %v only: the agent spends at most %.0f %% of its time on them",
+			s.Took.Round(time.Millisecond), v.pause, 100*share)
+	}
+	return p
+}
+
+// tree is the tree of scopes: all of it if it is small, else the scopes with most threads and what leads
+// to them.
+func (v *view) tree() *Scopes {
+	out := &Scopes{Rows: []ScopeRow{}}
+	s := v.snapshot
+	if s == nil {
+		return out
+	}
+	counts := make([][]int, len(s.Scopes))
+	paths := make([]string, len(s.Scopes))
+	for i := range s.Scopes {
+		counts[i] = append([]int(nil), s.Scopes[i].States[:]...)
+		paths[i] = s.Scopes[i].Name
+		if p := s.Scopes[i].Parent; p >= 0 {
+			paths[i] = paths[p] + "/" + paths[i]
+		}
+	}
+	for i := len(s.Scopes) - 1; i > 0; i-- { // children come after their parents
+		for state, n := range counts[i] {
+			counts[s.Scopes[i].Parent][state] += n
+		}
+	}
+	shown := largest(s.Scopes, limits.Scopes)
+	for i := range s.Scopes {
+		sc := &s.Scopes[i]
+		if !shown[i] {
+			out.Rest.Rows += sc.Count
+			out.Rest.Threads += sc.Own
+			continue
+		}
+		row := ScopeRow{
+			Key: sc.Key, Path: paths[i], Name: sc.Name, Depth: sc.Depth, Fold: sc.Count,
+			Own: sc.Own, Total: sc.Total, Change: sc.Change, Counts: counts[i],
+		}
+		if sc.Owner != 0 {
+			row.Owner = "#" + strconv.FormatUint(uint64(sc.Owner), 10)
+			if sc.OwnerName != "" {
+				row.Owner += " " + strconv.Quote(sc.OwnerName)
+			}
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+// largest chooses n scopes by Total. A parent has at least its children's total and stands before them,
+// so the parents of what is chosen are chosen too.
+func largest(scopes []dump.Scope, n int) []bool {
+	shown := make([]bool, len(scopes))
+	order := make([]int, len(scopes))
+	for i := range order {
+		order[i] = i
+	}
+	if len(order) > n {
+		slices.SortStableFunc(order, func(a, b int) int {
+			return cmp.Or(cmp.Compare(scopes[b].Total, scopes[a].Total), cmp.Compare(a, b))
+		})
+		order = order[:n]
+	}
+	for _, i := range order {
+		shown[i] = true
+	}
+	return shown
+}
+
+// scope returns the position of the scope that a client names by key or path; "" is the root. It returns
+// -1 if there is none.
+func (v *view) scope(name string) int {
+	if v.snapshot == nil {
+		return -1
+	}
+	scopes := v.snapshot.Scopes
+	if name == "" && len(scopes) > 0 {
+		return 0
+	}
+	if i := slices.IndexFunc(scopes, func(s dump.Scope) bool { return s.Key == name }); i >= 0 {
+		return i
+	}
+	for i := range scopes {
+		if strings.HasSuffix(name, scopes[i].Name) && strings.Join(v.snapshot.Path(i), "/") == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// asOf is the moment that the view describes: now, or the end of a process that is gone.
+func (v *view) asOf(now time.Time) time.Time {
+	if v.row.Gone > 0 {
+		return v.process.LastSeen
+	}
+	return now
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/vtscope/vtscope/agent"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// A hint is an error with the next step for the user.
+type hint struct {
+	error
+	try string
+}
+
+// run is the command. It returns the exit code when ctx ends or nothing can be served.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	s, err := parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, help())
+		return 0
+	case err != nil:
+		report(stderr, hint{err, "vtserve -h"})
+		return 2
+	}
+	if err := serve(ctx, s, stdout, stderr); err != nil {
+		report(stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func report(w io.Writer, err error) {
+	fmt.Fprintf(w, "vtserve: %v\n", err)
+	if h := (hint{}); errors.As(err, &h) && h.try != "" {
+		fmt.Fprintf(w, "    try: %s\n", h.try)
+	}
+}
+
+// serve listens first, so that a port in use is told before anything is started.
+func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err error) {
+	for _, pid := range s.pids {
+		if err := checkPID(pid); err != nil {
+			return err
+		}
+	}
+	listener, err := net.Listen("tcp", s.addr)
+	if err != nil {
+		return listenError(s.addr, err)
+	}
+	defer listener.Close()
+
+	options := agent.Options{
+		PIDs: s.pids,
+		Warn: func(what string) { fmt.Fprintf(stderr, "vtserve: %s\n", what) },
+	}
+	address := "http://" + listener.Addr().String()
+	fmt.Fprintf(stdout, "vtserve: %s\n", address)
+	if s.demo {
+		demo, err := startDemo(ctx, s, stdout, stderr)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, demo.stop()) }()
+		options.Prefer = demo.pid()
+		fmt.Fprint(stdout, demoText(address, demo.pid(), s.threads))
+	}
+
+	a, err := agent.New(options)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	server := &http.Server{
+		Handler:           a.Handler(),
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	select {
+	case err := <-done:
+		return fmt.Errorf("serve %s: %w", address, err)
+	case <-ctx.Done():
+	}
+	a.Close() // the websockets: Shutdown does not know them
+	patience, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := server.Shutdown(patience); err != nil {
+		server.Close()
+	}
+	<-done
+	return nil
+}
+
+func listenError(addr string, err error) error {
+	var no syscall.Errno
+	if errors.As(err, &no) {
+		err = no // without "listen tcp …" twice
+	}
+	err = fmt.Errorf("listen on %s: %w", addr, err)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return hint{err, "vtserve --addr 127.0.0.1:0, which takes any free port, or end what listens there"}
+	case errors.Is(err, syscall.EACCES):
+		return hint{err, "a port above 1023"}
+	}
+	return err
+}
+
+// checkPID tells in good time that there is nothing to follow.
+func checkPID(pid int) error {
+	r, err := flight.OpenPID(pid)
+	if err == nil {
+		return r.Close()
+	}
+	err = fmt.Errorf("follow pid %d: %w", pid, err)
+	switch {
+	case errors.Is(err, flight.ErrNoProcess), errors.Is(err, flight.ErrNotVtscope):
+		return hint{err, "vtdump, which lists the processes that can be followed"}
+	case errors.Is(err, flight.ErrPermission):
+		return hint{err, "as the user that runs the process"}
+	}
+	return err
+}
