@@ -22,7 +22,7 @@
 //
 // # Concurrency
 //
-// Take uses at most two goroutines, and none is left when it returns. A finished Snapshot is plain data:
+// Take starts no goroutine. A finished Snapshot is plain data:
 // any number of goroutines may read it, and nothing in this package changes one but [Compare].
 //
 // # Where to start reading

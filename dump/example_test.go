@@ -1,6 +1,7 @@
 package dump_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"time"
@@ -67,15 +68,35 @@ func ExampleCompare() {
 	// checkout 204 in 2s
 }
 
-// Snapshots of processes are taken from their flight files, for as long as the caller likes.
+// A process can look at itself, even if its recorder has no file.
 func ExampleTake() {
-	r, err := flight.OpenPID(1 << 30)
+	recorder, err := flight.New(flight.Options{Mode: flight.ModePrivate})
 	if err != nil {
-		fmt.Println("no snapshot: no such process")
+		fmt.Println(err)
+		return
+	}
+	defer recorder.Close()
+	for id := range flight.ThreadID(3) {
+		now := flight.Now()
+		record := recorder.GetRecord()
+		record.Init(flight.StateNew, id+1, 0, 0, 0, 0, now)
+		record.Parked(now, flight.StateParked, flight.ReasonSleep, 0, 0)
+	}
+
+	r, err := recorder.Reader()
+	if err != nil {
+		fmt.Println(err)
 		return
 	}
 	defer r.Close()
-	// s, err := dump.Take(ctx, r, dump.Options{})
+	s, err := dump.Take(context.Background(), r, dump.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, g := range s.Groups {
+		fmt.Println(g.Count, g.State, g.Reason)
+	}
 	// Output:
-	// no snapshot: no such process
+	// 3 parked sleep
 }

@@ -252,7 +252,7 @@ type Wait struct {
 	Max    time.Duration `json:"max_ns"`
 }
 
-// An Example is one thread of a group.
+// An Example is one thread of a group. Names are given for the thousand largest groups only.
 type Example struct {
 	ID   flight.ThreadID `json:"id"`
 	Name string          `json:"name,omitempty"`

@@ -2,7 +2,7 @@ package dump
 
 import (
 	"fmt"
-	"hash/fnv"
+	"strconv"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -53,14 +53,14 @@ func (t *stackTable) add(id flight.StackID) flight.StackID {
 			s.Frames = append(s.Frames, g)
 		}
 	}
-	h := fnv.New64a()
+	h := newHash
 	for _, f := range s.Frames {
-		fmt.Fprintf(h, "%s\n%s:%d\n", f.Func, f.File, f.Line)
+		h = h.word(f.Func).word(f.File).word(strconv.Itoa(f.Line))
 	}
 	if s.Truncated {
-		h.Write([]byte("…"))
+		h = h.word("…")
 	}
-	s.Fingerprint = fmt.Sprintf("%016x", h.Sum64())
+	s.Fingerprint = h.String()
 	if n, ok := t.bySum[s.Fingerprint]; ok {
 		return n
 	}

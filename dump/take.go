@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 )
+
+// namedGroups is the number of groups, the largest ones, whose examples have names: reading names by the ten
+// thousand would take longer than all else.
+const namedGroups = 1000
 
 // Take reads the threads of a flight file and folds them. It does not pause the process, and works as
 // well when the process is stopped or gone. What the file holds may be damaged: then the snapshot says in
@@ -79,11 +82,24 @@ func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
 		if ticks > now {
 			ticks = now
 		}
-		return max(r.Time(now).Sub(r.Time(now-ticks)), 0)
+		return max(r.Between(now-ticks, now), 0)
 	}
-	s.Groups = make([]Group, len(groups))
+	order := make([]*group, len(groups))
 	for i := range groups {
-		g := &groups[i]
+		order[i] = &groups[i]
+	}
+	slices.SortFunc(order, func(a, b *group) int {
+		return cmp.Or(
+			cmp.Compare(b.waits.n, a.waits.n),
+			cmp.Compare(b.waits.max, a.waits.max),
+			cmp.Compare(position[a.key.family], position[b.key.family]),
+			cmp.Compare(a.key.stack, b.key.stack),
+			cmp.Compare(a.key.state, b.key.state),
+			cmp.Compare(a.key.reason, b.key.reason),
+		)
+	})
+	s.Groups = make([]Group, len(order))
+	for i, g := range order {
 		out := &s.Groups[i]
 		*out = Group{
 			Scope: position[g.key.family], Stack: int(g.key.stack) - 1, State: g.key.state, Reason: g.key.reason,
@@ -94,19 +110,17 @@ func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
 		if !g.mixed && g.blocker != 0 {
 			out.Blocker = g.blocker.String()
 		}
+		slices.SortFunc(g.examples[:g.kept], func(a, b example) int {
+			return cmp.Or(cmp.Compare(b.wait, a.wait), cmp.Compare(a.id, b.id))
+		})
 		for j, e := range g.examples[:g.kept] {
-			out.Examples[j] = Example{e.id, r.ThreadName(flight.ThreadRow{ID: e.id, Name: e.name}), span(e.wait)}
+			out.Examples[j] = Example{ID: e.id, Wait: span(e.wait)}
+			if i < namedGroups {
+				out.Examples[j].Name = r.ThreadName(flight.ThreadRow{ID: e.id, Name: e.name})
+			}
 		}
 		out.Key = s.groupKey(out)
 	}
-	slices.SortFunc(s.Groups, func(a, b Group) int {
-		return cmp.Or(
-			cmp.Compare(b.Count, a.Count),
-			cmp.Compare(b.Wait.Max, a.Wait.Max),
-			cmp.Compare(a.Scope, b.Scope),
-			cmp.Compare(a.Key, b.Key),
-		)
-	})
 	s.judge(t, r.Lost())
 	s.Took = time.Since(began)
 	return s, nil
@@ -123,12 +137,11 @@ func countOpen(rows []flight.ScopeRow) int {
 }
 
 func (s *Snapshot) groupKey(g *Group) string {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s %s %s ", s.Scopes[g.Scope].Key, g.State, g.Reason)
+	stack := ""
 	if g.Stack >= 0 {
-		h.Write([]byte(s.Stacks[g.Stack].Fingerprint))
+		stack = s.Stacks[g.Stack].Fingerprint
 	}
-	return fmt.Sprintf("%016x", h.Sum64())
+	return newHash.word(s.Scopes[g.Scope].Key).word(g.State.String()).word(g.Reason.String()).word(stack).String()
 }
 
 func (s *Snapshot) miss(format string, args ...any) {

@@ -228,9 +228,7 @@ func survive(t testing.TB, path string) (snapshot *dump.Snapshot) {
 }
 
 func damaged(t testing.TB) (whole []byte, path string) {
-	spec := shop(100)
-	spec.Small = true
-	f := flighttest.Write(t, spec)
+	f := flighttest.Write(t, shop(100))
 	whole, err := os.ReadFile(f.Path)
 	if err != nil {
 		t.Fatal(err)
@@ -269,71 +267,131 @@ func TestEveryPrefixIsAnErrorOrIncompleteOrTheWhole(t *testing.T) {
 	}
 }
 
-func TestFlippedBitsNeverCrash(t *testing.T) {
-	whole, path := damaged(t)
-	rng := rand.New(rand.NewPCG(9, 10))
-	rounds := 1500
-	if testing.Short() {
-		rounds = 100
-	}
-	read := 0
-	for range rounds {
-		b := bytes.Clone(whole)
-		for range 1 + rng.IntN(8) {
-			at := rng.IntN(len(b))
-			if rng.IntN(2) == 0 {
-				at = rng.IntN(8192) // the header and the directory
-			}
-			b[at] ^= 1 << rng.IntN(8)
+// used returns the pages of a file that hold something.
+func used(whole []byte) (pages []int) {
+	for at := 0; at+4096 <= len(whole); at += 4096 {
+		if bytes.ContainsFunc(whole[at:at+4096], func(r rune) bool { return r != 0 }) {
+			pages = append(pages, at)
 		}
-		if err := os.WriteFile(path, b, 0o600); err != nil {
+	}
+	return pages
+}
+
+// A patch is a byte to change in a file.
+type patch struct {
+	at    int
+	value byte
+}
+
+// surviveWith reads the file at path, which holds whole, with patches.
+func surviveWith(t testing.TB, path string, whole []byte, patches []patch) *dump.Snapshot {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	write := func(at int, b byte) {
+		if _, err := file.WriteAt([]byte{b}, int64(at)); err != nil {
 			t.Fatal(err)
 		}
-		if survive(t, path) != nil {
+	}
+	for _, p := range patches {
+		write(p.at, p.value)
+	}
+	s := survive(t, path)
+	for _, p := range patches {
+		write(p.at, whole[p.at])
+	}
+	return s
+}
+
+func TestFlippedBitsNeverCrash(t *testing.T) {
+	whole, path := damaged(t)
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pages := used(whole)
+	rng := rand.New(rand.NewPCG(9, 10))
+	rounds := 3000
+	if testing.Short() {
+		rounds = 300
+	}
+	read, complete := 0, 0
+	for range rounds {
+		var patches []patch
+		for range 1 + rng.IntN(30) {
+			at := pages[rng.IntN(len(pages))]
+			if rng.IntN(3) == 0 {
+				at = 0 // the header
+			}
+			at += rng.IntN(4096)
+			patches = append(patches, patch{at, whole[at] ^ 1<<rng.IntN(8)})
+		}
+		if s := surviveWith(t, path, whole, patches); s != nil {
 			read++
+			if s.Complete {
+				complete++
+			}
 		}
 	}
-	t.Logf("%d of %d damaged files gave a snapshot", read, rounds)
+	t.Logf("%d damaged files: %d gave a snapshot, %d of them complete", rounds, read, complete)
+	if read == 0 || read == rounds {
+		t.Error("want some of them, but not all, to give a snapshot")
+	}
 }
 
 // FuzzTake patches a good file: each three bytes of the input are an offset within a page and a value, and each
 // byte 0xff before them goes to the next page that is not empty.
 func FuzzTake(f *testing.F) {
 	whole, path := damaged(f)
-	var pages []int
-	for at := 0; at+4096 <= len(whole); at += 4096 {
-		if bytes.ContainsFunc(whole[at:at+4096], func(r rune) bool { return r != 0 }) {
-			pages = append(pages, at)
-		}
-	}
+	pages := used(whole)
 	f.Add([]byte{0, 0, 1})
 	f.Add([]byte{0xff, 1, 2, 3, 0xff, 4, 5, 6})
-	f.Fuzz(func(t *testing.T, patch []byte) {
-		b := bytes.Clone(whole)
+	f.Fuzz(func(t *testing.T, input []byte) {
+		path := fmt.Sprintf("%s.%d", path, os.Getpid()) // fuzzing has several processes
+		if _, err := os.Stat(path); err != nil {
+			if err := os.WriteFile(path, whole, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var patches []patch
 		page := 0
-		for len(patch) > 0 {
-			if patch[0] == 0xff {
+		for len(input) > 0 {
+			if input[0] == 0xff {
 				page = (page + 1) % len(pages)
-				patch = patch[1:]
+				input = input[1:]
 				continue
 			}
-			if len(patch) < 3 {
+			if len(input) < 3 {
 				break
 			}
-			b[pages[page]+(int(patch[0])<<8|int(patch[1]))%4096] = patch[2]
-			patch = patch[3:]
+			patches = append(patches, patch{pages[page] + (int(input[0])<<8|int(input[1]))%4096, input[2]})
+			input = input[3:]
 		}
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		survive(t, path)
+		surviveWith(t, path, whole, patches)
 	})
 }
 
 func BenchmarkTake(b *testing.B) {
-	for _, threads := range []int{1000, 100_000, 1_000_000} {
-		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
-			f := flighttest.Write(b, shop(threads))
+	for _, bench := range []struct {
+		threads, groups int
+	}{{1000, 3}, {100_000, 3}, {1_000_000, 3}, {1_000_000, 10_000}} {
+		b.Run(fmt.Sprintf("threads=%d/groups=%d", bench.threads, bench.groups), func(b *testing.B) {
+			spec := shop(bench.threads)
+			if bench.groups > 3 { // a hundred scopes with a hundred stacks each
+				for i := range 100 {
+					spec.Scopes = append(spec.Scopes, flighttest.Scope{Name: fmt.Sprintf("GET /cart/%d", i)})
+					spec.Stacks = append(spec.Stacks, flighttest.Stack{{Func: fmt.Sprintf("shop.f%d", i), File: "/f.go", Line: i}})
+				}
+				spec.Thread = func(i int) flighttest.Thread {
+					return flighttest.Thread{
+						Scope: 303 + i%100, Stack: 3 + i/100%100, State: flight.StateParked, Reason: flight.ReasonIO,
+						Age: time.Duration(i*7919%1_000_000) * time.Microsecond,
+					}
+				}
+			}
+			f := flighttest.Write(b, spec)
 			b.ReportAllocs()
 			size := 0
 			for b.Loop() {
@@ -350,8 +408,8 @@ func BenchmarkTake(b *testing.B) {
 				if err := dump.Text(&out, s, dump.TextOptions{}); err != nil {
 					b.Fatal(err)
 				}
-				if s.Threads != threads {
-					b.Fatalf("got %d threads", s.Threads)
+				if s.Threads != bench.threads || len(s.Groups) != bench.groups {
+					b.Fatalf("got %d threads in %d groups", s.Threads, len(s.Groups))
 				}
 				size = out.Len()
 			}

@@ -2,8 +2,6 @@ package dump
 
 import (
 	"cmp"
-	"fmt"
-	"hash/fnv"
 	"slices"
 
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -133,22 +131,21 @@ func (t *tree) scopes() (scopes []Scope, position []int) {
 	n := len(t.families)
 	all := make([]Scope, n)
 	children := make([][]int32, n)
-	keys := make([]uint64, n)
+	keys := make([]hash, n)
 	for i := range t.families {
 		f := &t.families[i]
 		s := &all[i]
 		*s = Scope{Parent: -1, Name: f.name, Count: f.count, States: f.states, Pins: f.pins}
 		s.Own = f.states.Total()
 		s.Total = s.Own
-		h := fnv.New64a()
+		up := newHash
 		if f.parent >= 0 {
 			s.Depth = all[f.parent].Depth + 1
-			fmt.Fprintf(h, "%016x", keys[f.parent])
+			up = keys[f.parent]
 			children[f.parent] = append(children[f.parent], int32(i))
 		}
-		h.Write([]byte(f.name))
-		keys[i] = h.Sum64()
-		s.Key = fmt.Sprintf("%016x", keys[i])
+		keys[i] = up.word(f.name)
+		s.Key = keys[i].String()
 		if f.count == 1 && i > 0 {
 			s.ID, s.Owner = f.id, f.owner
 		}

@@ -2,7 +2,6 @@ package dump
 
 import (
 	"math/bits"
-	"slices"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -32,6 +31,9 @@ func (w *waitStat) add(t flight.Ticks) {
 		return
 	}
 	if w.n <= exactWaits {
+		if w.n == 2 {
+			w.exact = append(make([]flight.Ticks, 0, 16), w.exact...)
+		}
 		w.exact = append(w.exact, t)
 		return
 	}
@@ -79,8 +81,7 @@ func (w *waitStat) median() flight.Ticks {
 		return 0
 	}
 	if w.hist == nil {
-		slices.Sort(w.exact)
-		return w.exact[(w.n-1)/2]
+		return nth(w.exact, (w.n-1)/2)
 	}
 	left := (w.n - 1) / 2
 	for i, c := range w.hist {
@@ -90,6 +91,37 @@ func (w *waitStat) median() flight.Ticks {
 		left -= int(c)
 	}
 	return w.max
+}
+
+// nth returns what would be s[k] if s were sorted. It reorders s.
+func nth(s []flight.Ticks, k int) flight.Ticks {
+	for len(s) > 1 {
+		// Hoare's partition: afterwards s[:j+1] <= pivot <= s[i:], and between them lies only the pivot.
+		pivot := s[len(s)/2]
+		i, j := 0, len(s)-1
+		for i <= j {
+			for s[i] < pivot {
+				i++
+			}
+			for s[j] > pivot {
+				j--
+			}
+			if i <= j {
+				s[i], s[j] = s[j], s[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case k <= j:
+			s = s[:j+1]
+		case k >= i:
+			s, k = s[i:], k-i
+		default:
+			return pivot
+		}
+	}
+	return s[0]
 }
 
 // A waitHist counts waits in buckets of which sixteen span a doubling, so that the middle of a bucket

@@ -46,7 +46,7 @@ func report(stderr io.Writer, err error) int {
 	case errors.As(err, &h):
 		try = h.try
 	}
-	fmt.Fprintf(stderr, "vtdump: %s\n", printable(err.Error()))
+	fmt.Fprintf(stderr, "vtdump: %s\n", printable(strings.TrimPrefix(err.Error(), "flight: ")))
 	if try != "" {
 		fmt.Fprintf(stderr, "    try: %s\n", printable(try))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 )
@@ -11,6 +12,7 @@ import (
 func main() {
 	// A reader that went away, as in "vtdump 4711 | head", is an error of a write and not a signal.
 	signal.Ignore(syscall.SIGPIPE)
+	debug.SetGCPercent(400) // a short life: rather memory than time
 	os.Exit(run(context.Background(), os.Args[1:], world{
 		stdout:   os.Stdout,
 		stderr:   os.Stderr,

@@ -91,7 +91,7 @@ func TestProcessThatRunsIsStoppedAndKilled(t *testing.T) {
 	child, _ := start(t, 2500)
 	pid := strconv.Itoa(child.Process.Pid)
 	out := eventually(t, "no pause; complete", pid)
-	for _, want := range []string{"2,500 threads in 2 scopes   parked 2,500", "requests", "main.target", "process_linux_test.go:"} {
+	for _, want := range []string{"2,500 threads in 2 scopes   parked 2,500", "requests", "vtdump.target", "process_linux_test.go:"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("running: want %q in\n%s", want, out)
 		}

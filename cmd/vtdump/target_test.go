@@ -124,7 +124,7 @@ func TestGrowthMarksWhatChanged(t *testing.T) {
 		rec.End(now)
 	}
 	out := <-done
-	if !strings.Contains(out, "since 300 ms ago\n") {
+	if !regexp.MustCompile(`; complete; ▲▼ since \d+ m?s ago\n`).MatchString(out) {
 		t.Errorf("got\n%s", out)
 	}
 	if strings.Contains(out, " 900 threads") && !strings.Contains(out, "▼ 100") {
