@@ -4,6 +4,9 @@ package flight
 
 import "runtime"
 
+// exactInlining tells that not all inlined calls are found.
+const exactInlining = false
+
 // expandInlined returns the address of the innermost call at pc and, if that was inlined, the entry
 // of the function it was inlined into: calls between the two and the line of the outer one are lost.
 func expandInlined(pc uintptr) []uintptr {

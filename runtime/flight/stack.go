@@ -117,7 +117,7 @@ func (r *Recorder) reserveStack(n int) StackID {
 	need := uint64(stackRecordSize/unitSize + n)
 	for t.known.Load() < maxKnownStacks {
 		at := t.cursor.Load()
-		if at%unitsPerSegment+need <= unitsPerSegment {
+		if at%unitsPerSegment+need < unitsPerSegment { // not =: the cursor stays within a segment
 			if t.cursor.CompareAndSwap(at, at+need) {
 				return StackID(at)
 			}

@@ -1,0 +1,138 @@
+package flight
+
+import (
+	"encoding/binary"
+	"testing"
+	"unsafe"
+)
+
+// The numbers here are those of docs/flight-format.md. To change one is to change the format: then
+// raise FormatVersion and keep a golden recording of the old one.
+func TestLayoutMatchesTheSpecification(t *testing.T) {
+	var (
+		h  fileHeader
+		e  segmentEntry
+		g  ringHeader
+		ev event
+		r  Record
+		c  coldRecord
+		s  scopeRecord
+		n  nameRecord
+		st stackRecord
+		sr stringRecord
+		sy symbolRecord
+		sf symbolFrame
+	)
+	for _, row := range []struct {
+		what      string
+		got, want uintptr
+	}{
+		{"header size", unsafe.Sizeof(h), 1640},
+		{"header version", unsafe.Offsetof(h.Version), 16},
+		{"header headerSize", unsafe.Offsetof(h.HeaderSize), 20},
+		{"header pid", unsafe.Offsetof(h.PID), 24},
+		{"header uid", unsafe.Offsetof(h.UID), 28},
+		{"header startTime", unsafe.Offsetof(h.StartTime), 32},
+		{"header bootID", unsafe.Offsetof(h.BootID), 40},
+		{"header wallStart", unsafe.Offsetof(h.WallStart), 56},
+		{"header status", unsafe.Offsetof(h.Status), 64},
+		{"header segments", unsafe.Offsetof(h.Segments), 68},
+		{"header clockKind", unsafe.Offsetof(h.ClockKind), 72},
+		{"header anchorSeq", unsafe.Offsetof(h.AnchorSeq), 76},
+		{"header anchors", unsafe.Offsetof(h.Anchors), 80},
+		{"header heartbeat", unsafe.Offsetof(h.Heartbeat), 128},
+		{"header pidSpace", unsafe.Offsetof(h.PIDSpace), 136},
+		{"header lost", unsafe.Offsetof(h.Lost), 144},
+		{"header lostKinds", unsafe.Offsetof(h.LostKinds), 208},
+		{"header address", unsafe.Offsetof(h.Address), 464},
+		{"header goArch", unsafe.Offsetof(h.GoArch), 472},
+		{"header goVersion", unsafe.Offsetof(h.GoVersion), 488},
+		{"header program", unsafe.Offsetof(h.Program), 552},
+		{"header exe", unsafe.Offsetof(h.Exe), 616},
+		{"directory", headerPage, 4096},
+		{"entry size", unsafe.Sizeof(e), 32},
+		{"entry address", unsafe.Offsetof(e.Address), 8},
+		{"entry size word", unsafe.Offsetof(e.Size), 16},
+		{"entry kind", unsafe.Offsetof(e.Kind), 20},
+		{"entry ordinal", unsafe.Offsetof(e.Ordinal), 22},
+		{"entry stride", unsafe.Offsetof(e.Stride), 24},
+		{"entry count", unsafe.Offsetof(e.Count), 28},
+		{"ring header size", unsafe.Sizeof(g), 512},
+		{"ring size", unsafe.Offsetof(g.Size), 8},
+		{"ring owner", unsafe.Offsetof(g.Owner), 12},
+		{"ring counts", unsafe.Offsetof(g.Counts), 128},
+		{"event size", unsafe.Sizeof(ev), 32},
+		{"event word", unsafe.Offsetof(ev.Word), 8},
+		{"event thread", unsafe.Offsetof(ev.Thread), 16},
+		{"event arg", unsafe.Offsetof(ev.Arg), 24},
+		{"record size", unsafe.Sizeof(r), 64},
+		{"record word", unsafe.Offsetof(r.word), 4},
+		{"record id", unsafe.Offsetof(r.id), 8},
+		{"record since", unsafe.Offsetof(r.since), 16},
+		{"record stack", unsafe.Offsetof(r.stack), 24},
+		{"record scope", unsafe.Offsetof(r.scope), 28},
+		{"record blocker", unsafe.Offsetof(r.blocker), 32},
+		{"record waker", unsafe.Offsetof(r.waker), 40},
+		{"record mounts", unsafe.Offsetof(r.mounts), 48},
+		{"record pins", unsafe.Offsetof(r.pins), 52},
+		{"record name", unsafe.Offsetof(r.name), 56},
+		{"record flags", unsafe.Offsetof(r.flags), 60},
+		{"cold size", unsafe.Sizeof(c), 64},
+		{"cold created", unsafe.Offsetof(c.Created), 8},
+		{"cold creator", unsafe.Offsetof(c.Creator), 16},
+		{"cold g", unsafe.Offsetof(c.G), 24},
+		{"cold goid", unsafe.Offsetof(c.GoID), 32},
+		{"cold entry", unsafe.Offsetof(c.Entry), 40},
+		{"cold offset", coldOffset, 1 << 20},
+		{"scope size", unsafe.Sizeof(s), 64},
+		{"scope state", unsafe.Offsetof(s.State), 4},
+		{"scope id", unsafe.Offsetof(s.ID), 8},
+		{"scope owner", unsafe.Offsetof(s.Owner), 16},
+		{"scope opened", unsafe.Offsetof(s.Opened), 24},
+		{"scope deadline", unsafe.Offsetof(s.Deadline), 32},
+		{"scope parent", unsafe.Offsetof(s.Parent), 40},
+		{"scope name", unsafe.Offsetof(s.Name), 44},
+		{"name size", unsafe.Sizeof(n), 64},
+		{"name info", unsafe.Offsetof(n.Info), 4},
+		{"name thread", unsafe.Offsetof(n.Thread), 8},
+		{"name text", unsafe.Offsetof(n.Text), 16},
+		{"stack size", unsafe.Sizeof(st), 16},
+		{"string size", unsafe.Sizeof(sr), 8},
+		{"symbol size", unsafe.Sizeof(sy), 16},
+		{"frame size", unsafe.Sizeof(sf), 16},
+		{"table header size", unsafe.Sizeof(tableHeader{}), 64},
+		{"greatest number of segments", maxSegments, 1920},
+		{"registry header", unsafe.Offsetof(registry.Header), 24},
+		{"registry entries", unsafe.Offsetof(registry.Entries), 40},
+	} {
+		if row.got != row.want {
+			t.Errorf("%s: got %d, want %d", row.what, row.got, row.want)
+		}
+	}
+	if n := binary.Size(h); n != int(unsafe.Sizeof(h)) {
+		t.Errorf("header encodes to %d bytes, is %d: implicit padding", n, unsafe.Sizeof(h))
+	}
+	if n := binary.Size(e); n != int(unsafe.Sizeof(e)) {
+		t.Errorf("entry encodes to %d bytes, is %d: implicit padding", n, unsafe.Sizeof(e))
+	}
+}
+
+func TestRegistryLeadsFromDataToTheFile(t *testing.T) {
+	newTest(t)
+	if registry.Magic != [2]uint64{0x65706f6373747676, 0xf11687f11e5ca1ed} {
+		t.Errorf("got magic %#x", registry.Magic)
+	}
+	h := registered.recorder.header
+	if registry.Header != uint64(uintptr(unsafe.Pointer(h))) || h.Address != registry.Header {
+		t.Errorf("got header at %#x, want %#x as in the header itself, %#x", registry.Header, unsafe.Pointer(h), h.Address)
+	}
+	if registry.Segments != uint64(h.Segments) || registry.Entries != registry.Header+headerPage {
+		t.Errorf("got %d entries at %#x, want %d at %#x", registry.Segments, registry.Entries, h.Segments, registry.Header+headerPage)
+	}
+}
+
+func TestStackKeysAreThoseOfTheSpecification(t *testing.T) {
+	if got := [2]uint64(stackKeys[:2]); got != [2]uint64{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4} {
+		t.Errorf("got first keys %#x, want those of splitmix64 from 0", got)
+	}
+}
