@@ -131,6 +131,18 @@ func (l *lines) wrapped(items []lineItem) {
 	l.endLine()
 }
 
+// paragraph ends the line with the words of s, in as many lines as they need, the others indented.
+func (l *lines) paragraph(st style, s string, indent int) {
+	for _, word := range strings.Fields(s) {
+		if l.at()+Columns(word) > l.width && l.col > indent {
+			l.endLine()
+			l.owed = indent
+		}
+		l.text(st, word+" ")
+	}
+	l.endLine()
+}
+
 // clean returns what may be printed of s.
 func (l *lines) clean(s string) string {
 	s = Printable(s)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -36,7 +37,7 @@ func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
 	t := newTree()
 	scopes, err := r.Scopes()
 	if err != nil {
-		s.miss("scopes: %v", err)
+		s.missed(err)
 	}
 	t.add(scopes)
 	s.ScopeCount = max(countOpen(scopes), 1)
@@ -48,12 +49,12 @@ func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		s.miss("threads: %v", err)
+		s.missed(err)
 	}
 	if len(f.later) > 0 {
 		more, err := r.Scopes()
 		if err != nil {
-			s.miss("scopes: %v", err)
+			s.missed(err)
 		}
 		t.add(more)
 		f.settle()
@@ -142,6 +143,17 @@ func (s *Snapshot) groupKey(g *Group) string {
 		stack = s.Stacks[g.Stack].Fingerprint
 	}
 	return newHash.word(s.Scopes[g.Scope].Key).word(g.State.String()).word(g.Reason.String()).word(stack).String()
+}
+
+// missed notes an error of reading the file, which is named on the page already.
+func (s *Snapshot) missed(err error) {
+	why := err.Error()
+	for _, known := range []string{"flight: ", "read " + s.Process.File + ": ", flight.ErrIncomplete.Error() + ": "} {
+		why = strings.TrimPrefix(why, known)
+	}
+	if !slices.Contains(s.Incomplete, why) {
+		s.Incomplete = append(s.Incomplete, why)
+	}
 }
 
 func (s *Snapshot) miss(format string, args ...any) {

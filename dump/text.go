@@ -302,8 +302,8 @@ func (p *page) header() {
 	}
 	p.endLine()
 	for _, why := range s.Incomplete {
-		p.text(warn, "  ! "+p.clean(why))
-		p.endLine()
+		p.text(warn, "  ! ")
+		p.paragraph(warn, p.clean(why), 4)
 	}
 }
 
