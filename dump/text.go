@@ -311,7 +311,7 @@ func (p *page) header() {
 func words(d time.Duration) string {
 	s := Span(d)
 	if i := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); i > 0 {
-		if strings.IndexAny(s[i:], "0123456789") < 0 {
+		if !strings.ContainsAny(s[i:], "0123456789") {
 			return s[:i] + " " + s[i:]
 		}
 	}

@@ -1,8 +1,14 @@
 // Command vtdump shows what the threads of a vtscope process do.
 //
-// vtdump lists the processes that can be looked at; vtdump 4711 prints the threads of one, grouped. It
-// reads the process's flight file: the process is not paused, and may hang, be stopped, or be gone.
+//	vtdump          lists the processes that can be looked at
+//	vtdump 4711     prints the threads of one, grouped
+//
+// It reads the process's flight file: the process is not paused, and may hang, be stopped, or be gone.
 // vtdump -h and docs/cli.md explain everything.
+//
+// # Concurrency
+//
+// vtdump has one goroutine and changes nothing: any number may look at one process.
 //
 // # Where to start reading
 //
