@@ -20,15 +20,17 @@ func init() {
 // Default returns the scheduler of threads that are given none, a [ForkJoin] with the default
 // options. It is never closed.
 var Default = sync.OnceValue(func() *ForkJoin {
-	o, err := ForkJoinOptions{}.check()
-	if err != nil {
-		panic(err)
+	nursery <- func() { // its channels, too, must not belong to a bubble
+		fj, err := NewForkJoin(ForkJoinOptions{})
+		if err != nil {
+			panic(err) // the defaults are legal
+		}
+		firstBorn <- fj
 	}
-	fj := newForkJoin(o)
-	fj.running.Add(1)
-	nursery <- fj.watch
-	return fj
+	return <-firstBorn
 })
+
+var firstBorn = make(chan *ForkJoin, 1)
 
 // inherited is the scheduler of a thread that is made here and given none.
 func inherited() Scheduler {
@@ -51,7 +53,6 @@ func (goroutines) Execute(t *Task) error {
 	return nil
 }
 
-// bubbled reports whether the calling goroutine is in a synctest bubble. The clock there starts at the
-// beginning of the year 2000, in nanoseconds since 1970 also for what is elsewhere the monotonic clock (package
-// testing/synctest documents the date): decades later than [epoch].
-func bubbled() bool { return time.Since(epoch) > 25*365*24*time.Hour }
+// bubbled reports whether the calling goroutine is in a synctest bubble. There the clock starts at the beginning
+// of the year 2000 (package testing/synctest documents it), decades before [epoch].
+func bubbled() bool { return time.Since(epoch) < -10*365*24*time.Hour }

@@ -79,7 +79,7 @@ type worker struct {
 	carrier
 	fj      *ForkJoin
 	queue   runQueue
-	handOff atomic.Pointer[Task]
+	handOff handOff
 	pending *Task // only the carrier's goroutine can mount it: it needs a new routine
 	records flight.RecordCache
 	free    *coro.Routine
@@ -93,9 +93,9 @@ type worker struct {
 	doomed    *coro.Routine // has just gone back to the carrier, to end
 
 	seen struct { // the watchdog's
-		ticks   uint32
-		handOff *Task
-		held    bool
+		ticks uint32
+		full  bool
+		held  bool
 	}
 }
 
@@ -186,8 +186,7 @@ func (fj *ForkJoin) submit(t *Task, w *worker) error {
 	if w == nil || w.fj != fj {
 		return fj.share(t, t, 1)
 	}
-	if w.handOff.Load() == nil {
-		w.handOff.Store(t) // only we make it non-nil
+	if w.handOff.put(t) {
 		fj.watchIfAsleep()
 		return nil
 	}
@@ -274,7 +273,7 @@ func (w *worker) direct() *Task {
 }
 
 func (w *worker) takeOwn() *Task {
-	if t := w.handOff.Load(); t != nil && w.handOff.CompareAndSwap(t, nil) {
+	if t := w.handOff.take(); t != nil {
 		return t
 	}
 	return w.queue.take()
@@ -282,7 +281,7 @@ func (w *worker) takeOwn() *Task {
 
 // hasMore reports whether a thread that yields would let anybody run.
 func (w *worker) hasMore() bool {
-	return w.handOff.Load() != nil || !w.queue.empty() || w.fj.sharedLen.Load() > 0
+	return w.handOff.full() || !w.queue.empty() || w.fj.sharedLen.Load() > 0
 }
 
 // run is the goroutine of a carrier.

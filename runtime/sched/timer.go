@@ -36,11 +36,11 @@ var epoch = time.Now()
 
 // after is the time d from now.
 func after(d time.Duration) time.Duration {
-	when := time.Since(epoch) + d
-	if when < 0 {
-		return 1<<63 - 1 // in centuries
+	now := time.Since(epoch)
+	if when := now + d; when >= now {
+		return when
 	}
-	return when
+	return 1<<63 - 1 // in centuries
 }
 
 // arm starts the timer for the park of t that is about to begin.

@@ -25,11 +25,12 @@ func (fj *ForkJoin) watchIfAsleep() {
 // watch is the watchdog's goroutine: it starts carriers, adds some while all are held, and sleeps when nothing
 // is queued.
 //
-//	W1  A carrier that executes a thread and makes no progress for a tick is held. While there are tasks in queues and fewer
-//	    than Parallelism carriers that are not held, the watchdog doubles the carriers, up to MaxCarriers.
+//	W1  A carrier that executes a thread and makes no progress for a tick is held. While there are tasks in queues,
+//	    the watchdog adds carriers until Parallelism of them are not held; while all are held, it doubles them. It stops at
+//	    MaxCarriers.
 //	W2  When held carriers come back there are too many: the extra ones give their queues away at their
 //	    next scheduling point, sleep, and stop after a while.
-//	W3  A task that stays in a hand-off slot for a whole tick goes to the shared queue.
+//	W3  What stays in the hand-off slot of a held carrier for a whole tick goes to the shared queue.
 func (fj *ForkJoin) watch() {
 	defer fj.running.Done()
 	var tick <-chan time.Time
@@ -87,17 +88,18 @@ func (fj *ForkJoin) look() (queued bool) {
 
 	queued = fj.anything()
 	for _, w := range workers {
-		t := w.handOff.Load()
-		if t != nil {
+		full := w.handOff.full()
+		if full {
 			queued = true
-			if t == w.seen.handOff && w.handOff.CompareAndSwap(t, nil) { // W3
-				if err := fj.share(t, t, 1); err != nil {
-					t.link = nil
+			if w.seen.full && w.seen.held { // W3
+				if t := w.handOff.steal(); t != nil {
+					// Refused only when the scheduler is closed under its threads.
+					_ = fj.share(t, t, 1)
+					full = false
 				}
-				t = nil
 			}
 		}
-		w.seen.handOff = t
+		w.seen.full = full
 	}
 
 	free := running - held
@@ -105,8 +107,12 @@ func (fj *ForkJoin) look() (queued bool) {
 		fj.surplus.Store(int32(free - p)) // W2
 	} else {
 		fj.surplus.Store(0)
-		if queued && free == 0 && toStart == 0 && fj.idleCount.Load() <= 0 { // W1
-			for range min(running, fj.options.MaxCarriers-len(workers)) {
+		if queued && free < p && toStart == 0 && fj.idleCount.Load() <= 0 { // W1
+			more := p - free
+			if free == 0 {
+				more = running
+			}
+			for range min(more, fj.options.MaxCarriers-len(workers)) {
 				fj.startCarrier(true)
 			}
 		} else if queued && fj.idleCount.Load() > 0 && fj.searching.Load() == 0 {
@@ -122,7 +128,7 @@ func (fj *ForkJoin) anyQueued() bool {
 		return true
 	}
 	for _, w := range fj.all() {
-		if w.handOff.Load() != nil {
+		if w.handOff.full() {
 			return true
 		}
 	}
@@ -135,7 +141,7 @@ func (w *worker) surplus() bool {
 		return false
 	}
 	fj := w.fj
-	if t := w.handOff.Load(); t != nil && w.handOff.CompareAndSwap(t, nil) {
+	if t := w.handOff.take(); t != nil {
 		w.queue.put(t)
 	}
 	if first, n := w.queue.drain(); first != nil {
@@ -180,7 +186,7 @@ func (t *Task) pausePinned(p Pause, why flight.Reason) {
 	if t.rec.Load() != nil {
 		now := flight.Now()
 		c.emit(now, flight.EventPinned, why, stack, t.id, uint64(now.Sub(began)))
-		t.rec.Load().Mounted(now, c.id)
+		t.rec.Load().Resumed(now)
 		c.ring.SetCarrier(flight.CarrierRunning)
 	}
 }

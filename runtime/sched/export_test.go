@@ -1,0 +1,8 @@
+package sched
+
+// Asleep reports whether nobody of the scheduler does anything until it is woken.
+func (fj *ForkJoin) Asleep() bool {
+	fj.mu.Lock()
+	defer fj.mu.Unlock()
+	return len(fj.mu.idle) == len(fj.all()) && !fj.watching.Load()
+}
