@@ -88,7 +88,7 @@ var rules = []rule{
 	},
 	{
 		of:     []string{"..."},
-		except: []string{"internal/leaktest", "runtime/vttest/...", "runtime/sched/schedtest", "runtime/flight/flighttest"},
+		except: []string{"internal/leaktest", "internal/childtest", "runtime/vttest/...", "runtime/sched/schedtest", "runtime/flight/flighttest", "agent/agenttest"},
 		not:    []string{"std/testing/..."},
 		why:    "what tests need sits in …test packages, which no program imports",
 	},
