@@ -5,8 +5,8 @@
 // After the tests have passed, within a few seconds there must be no more
 //
 //   - thread that has not ended, as told by the flight recorder of the process (when it is on);
-//   - goroutine, but for those of the testing package, of the carriers of the default scheduler and
-//     the coroutines they keep for later, which live as long as the process;
+//   - goroutine, but for those of the testing package, idle carriers and the coroutines they keep for later: the
+//     default scheduler's live as long as the process, and those of one that was not closed look the same;
 //   - flight file: neither a name in a folder, nor an open file, nor a mapping of a file that still has a name.
 //
 // What else a package can count, it adds with [Also]: timers of a scheduler, say. Test in an external package

@@ -72,7 +72,7 @@ func (o options) find(patience time.Duration) []string {
 
 // settle waits until no source has anything left, or returns a line for each thing.
 func settle(deadline time.Time, sources ...source) (lines []string) {
-	for wait := time.Millisecond; ; wait *= 2 {
+	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		lines = nil
 		for _, s := range sources {
 			left, err := s.left()

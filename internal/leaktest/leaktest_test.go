@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
 func TestMain(m *testing.M) { Main(m) }
@@ -28,6 +30,18 @@ func TestAGoroutineThatIsLeftIsFound(t *testing.T) {
 		t.Errorf("with the function allowed: got %q, want nothing", got)
 	}
 	close(release)
+	if got := left(t, options{}); got != "" {
+		t.Errorf("after it has ended: got %q, want nothing", got)
+	}
+}
+
+func TestAParkedThreadIsFound(t *testing.T) {
+	thread := vthread.Start(vthread.Park)
+	if got := left(t, options{}); !strings.Contains(got, "vthread.Park(") {
+		t.Errorf("got %q, want the thread's goroutine", got)
+	}
+	thread.Unpark()
+	thread.Join()
 	if got := left(t, options{}); got != "" {
 		t.Errorf("after it has ended: got %q, want nothing", got)
 	}
