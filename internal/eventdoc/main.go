@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: eventdoc FILE")
+		os.Exit(2)
+	}
+	var page bytes.Buffer
+	write(&page)
+	if err := os.WriteFile(os.Args[1], page.Bytes(), 0o644); err != nil {
+		fmt.Fprintf(os.Stderr, "eventdoc: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// uses tells what an event's spare word can hold.
+var uses = map[flight.FieldUse]string{
+	flight.FieldUnused:   "",
+	flight.FieldReason:   "reason",
+	flight.FieldBlocker:  "blocker",
+	flight.FieldThread:   "thread",
+	flight.FieldScope:    "scope",
+	flight.FieldDuration: "duration",
+	flight.FieldCount:    "count",
+}
+
+func write(w io.Writer) {
+	fmt.Fprint(w, `<!-- Written by go generate ./internal/eventdoc from the tables of runtime/flight. -->
+
+# Events, states and reasons
+
+What the flight recorder of a process writes down, in the words that the command line, the page and the JSON use.
+How it is laid out in memory stands in [flight-format.md](flight-format.md).
+
+## Events
+
+Every event has a time, a carrier and a thread. Code and argument are what the table says.
+
+`)
+	rows(w, "event", "means", "code", "argument", "stack")
+	for k := flight.EventNone + 1; k < flight.KindCount; k++ {
+		info := flight.Kinds[k]
+		stack := ""
+		if info.Stack {
+			stack = "yes"
+		}
+		row(w, code(info.Name), info.About, use(info.Code), use(info.Arg), stack)
+	}
+	fmt.Fprint(w, "\n## States of a thread\n\n")
+	rows(w, "state", "means", "can become")
+	for s := flight.StateNew; s < flight.StateCount; s++ {
+		info := flight.States[s]
+		var next []string
+		for _, n := range info.Next {
+			if n != flight.StateFree {
+				next = append(next, code(n.String()))
+			}
+		}
+		row(w, code(info.Name), info.About, strings.Join(next, ", "))
+	}
+	fmt.Fprint(w, "\n## Reasons\n\nWhy a thread left its carrier, waits, holds its carrier, or ended.\n\n")
+	rows(w, "reason", "means")
+	for r := flight.ReasonNone + 1; r < flight.ReasonCount; r++ {
+		row(w, code(flight.Reasons[r].Name), flight.Reasons[r].About)
+	}
+	fmt.Fprint(w, "\n## Blockers\n\nWhat a thread waits for.\n\n")
+	rows(w, "blocker", "means")
+	for b := flight.BlockedByNone + 1; b < flight.BlockerKindCount; b++ {
+		row(w, code(flight.BlockerKinds[b].Name), flight.BlockerKinds[b].About)
+	}
+}
+
+// use panics for a use that the table above does not have: the page would be wrong.
+func use(u flight.FieldUse) string {
+	word, ok := uses[u]
+	if !ok {
+		panic(fmt.Sprintf("eventdoc: no word for field use %d", u))
+	}
+	return word
+}
+
+func code(s string) string { return "`" + s + "`" }
+
+func row(w io.Writer, cells ...string) {
+	fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
+}
+
+func rows(w io.Writer, heads ...string) {
+	row(w, heads...)
+	fmt.Fprintln(w, "|"+strings.Repeat(" --- |", len(heads)))
+}
