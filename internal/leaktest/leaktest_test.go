@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
@@ -37,6 +38,9 @@ func TestAGoroutineThatIsLeftIsFound(t *testing.T) {
 
 func TestAParkedThreadIsFound(t *testing.T) {
 	thread := vthread.Start(vthread.Park)
+	for deadline := time.Now().Add(10 * time.Second); thread.State() != flight.StateParked && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
 	if got := left(t, options{}); !strings.Contains(got, "vthread.Park(") {
 		t.Errorf("got %q, want the thread's goroutine", got)
 	}
