@@ -282,3 +282,19 @@ func FuzzParseJSON(f *testing.F) {
 		}
 	})
 }
+
+func TestSameStackIsPrintedOnce(t *testing.T) {
+	b := newSample()
+	root := b.scope(-1, "root", 1)
+	var frames []Frame
+	for i := range 12 {
+		frames = append(frames, frame(fmt.Sprintf("shop.f%d", i), "/src/shop/f.go", i))
+	}
+	long, short := b.stack(frames...), b.stack(frames[:2]...)
+	for i := range 3 {
+		scope := b.scope(root, fmt.Sprintf("batch-%d", i), 1)
+		b.group(scope, long, flight.StateParked, 0, 50-i, time.Second, time.Second, time.Minute, Example{flight.ThreadID(i + 1), "", time.Minute})
+		b.group(scope, short, flight.StateParked, 0, 10-i, time.Second, time.Second, time.Minute)
+	}
+	golden(t, "same.txt", text(t, b.s, TextOptions{}))
+}

@@ -41,7 +41,7 @@ type fit struct {
 
 // fits are tried until the page is small enough.
 var fits = []fit{
-	{8, 20, 40, 12}, {6, 20, 40, 12}, {5, 20, 30, 12}, {4, 20, 30, 10}, {3, 20, 30, 8},
+	{8, 20, 30, 12}, {6, 20, 30, 12}, {5, 20, 30, 12}, {4, 20, 30, 10}, {3, 20, 20, 8},
 	{2, 20, 20, 6}, {2, 15, 20, 4}, {1, 10, 15, 4}, {1, 5, 10, 3},
 }
 
@@ -86,9 +86,11 @@ type page struct {
 	glyphs
 	lines
 
-	nodes     []node  // by scope
-	groups    [][]int // by scope: the shown groups
-	countCol  int     // where the counts of the scopes end
+	nodes     []node      // by scope
+	groups    [][]int     // by scope: the shown groups
+	uses      []int       // by stack: how many shown groups have it
+	numbers   map[int]int // of stacks, as far as printed, that several groups have
+	countCol  int         // where the counts of the scopes end
 	ownCol    int
 	fileCol   int // where files stand
 	more      int // groups not shown
@@ -106,7 +108,8 @@ type node struct {
 }
 
 func newPage(s *Snapshot, o TextOptions, f fit) *page {
-	p := &page{s: s, o: o, f: f, glyphs: unicodeGlyphs, nodes: make([]node, len(s.Scopes)), groups: make([][]int, len(s.Scopes))}
+	p := &page{s: s, o: o, f: f, glyphs: unicodeGlyphs, nodes: make([]node, len(s.Scopes)), groups: make([][]int, len(s.Scopes)),
+		uses: make([]int, len(s.Stacks)), numbers: map[int]int{}}
 	if o.ASCII {
 		p.glyphs = asciiGlyphs
 	}
@@ -126,6 +129,9 @@ func (p *page) choose() {
 			p.more++
 			p.moreCount += g.Count
 			continue
+		}
+		if g.Stack >= 0 {
+			p.uses[g.Stack]++
 		}
 		p.groups[g.Scope] = append(p.groups[g.Scope], i)
 		p.nodes[g.Scope].shown = true

@@ -115,12 +115,19 @@ func (p *page) group(scope int, g *Group) {
 	if g.Blocker != "" {
 		p.text(plain, "   on "+p.clean(g.Blocker))
 	}
+	ref, again := p.stackNumber(g)
+	if ref > 0 && !again {
+		p.text(dim, "   stack "+Thousands(ref))
+	}
 	if g.Change != 0 {
 		p.text(bold, "   "+p.change(g.Change))
 	}
 	p.endLine()
 
 	frames, left, truncated := p.frames(g)
+	if again {
+		frames, left, truncated = frames[:1], left+len(frames)-1, false
+	}
 	for _, f := range frames {
 		start(frameIndent)
 		st := plain
@@ -141,6 +148,9 @@ func (p *page) group(scope int, g *Group) {
 	if left > 0 {
 		start(frameIndent)
 		p.text(dim, p.ellipsis+" "+Thousands(left)+" more")
+		if again {
+			p.text(dim, ", as stack "+Thousands(ref)+" above")
+		}
 		p.endLine()
 	}
 	if truncated {
@@ -176,6 +186,22 @@ func (p *page) group(scope int, g *Group) {
 		}
 		p.endLine()
 	}
+}
+
+// stackNumber returns the number of a stack that several groups of the page have, and whether it was asked for
+// before. It is 0 for others, and for stacks so short that a reference would not be shorter.
+func (p *page) stackNumber(g *Group) (number int, again bool) {
+	if g.Stack < 0 || p.uses[g.Stack] < 2 {
+		return 0, false
+	}
+	if frames, _, _ := p.frames(g); len(frames) < 3 {
+		return 0, false
+	}
+	if number, again = p.numbers[g.Stack]; !again {
+		number = len(p.numbers) + 1
+		p.numbers[g.Stack] = number
+	}
+	return number, again
 }
 
 // frames returns the frames of a group to show, how many more there are, and whether even more are not recorded.

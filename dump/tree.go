@@ -3,6 +3,7 @@ package dump
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -168,9 +169,36 @@ func (t *tree) scopes() (scopes []Scope, position []int) {
 			if c := cmp.Compare(all[a].Total, all[b].Total); c != 0 {
 				return c // the last is taken first
 			}
-			return cmp.Compare(all[b].Name, all[a].Name)
+			return naturally(all[b].Name, all[a].Name)
 		})
 		todo = append(todo, children[i]...)
 	}
 	return scopes, position
+}
+
+// naturally compares names as people do: batch-2 comes before batch-10.
+func naturally(a, b string) int {
+	digits := func(s string) int {
+		n := 0
+		for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+			n++
+		}
+		return n
+	}
+	x, y := a, b
+	for x != "" && y != "" {
+		if i, j := digits(x), digits(y); i > 0 && j > 0 {
+			m, n := strings.TrimLeft(x[:i], "0"), strings.TrimLeft(y[:j], "0")
+			if c := cmp.Or(cmp.Compare(len(m), len(n)), cmp.Compare(m, n)); c != 0 {
+				return c
+			}
+			x, y = x[i:], y[j:]
+			continue
+		}
+		if x[0] != y[0] {
+			return cmp.Compare(x[0], y[0])
+		}
+		x, y = x[1:], y[1:]
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }

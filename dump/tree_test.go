@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -71,6 +72,18 @@ func TestCyclesAndDanglingParentsHangBelowTheRoot(t *testing.T) {
 	}
 	if strings.Contains(got, "free\n") || strings.Contains(got, "beyond") {
 		t.Errorf("want no free scope and none beyond the bound in\n%s", got)
+	}
+}
+
+func TestNamesSortAsPeopleCount(t *testing.T) {
+	names := []string{"", "a", "a0", "a00", "a2", "a02", "a10", "a10b2", "a10b10", "ab", "b", "b99999999999999999999998", "b99999999999999999999999"}
+	for i, a := range names {
+		for j, b := range names {
+			got, want := naturally(a, b), cmp.Compare(i, j)
+			if got != want {
+				t.Errorf("%q and %q: got %d, want %d", a, b, got, want)
+			}
+		}
 	}
 }
 
