@@ -16,6 +16,9 @@ type sharedMemory struct {
 	dir  *os.File // open while the file has its name
 	name string
 	end  int64
+
+	inUse bool     // by a recorder: mappings stay for ever
+	maps  [][]byte // before that
 }
 
 const (
@@ -151,6 +154,9 @@ func (m *sharedMemory) reserve(size int) (unsafe.Pointer, uint64, error) {
 	}
 	offset := m.end
 	m.end += int64(size)
+	if !m.inUse {
+		m.maps = append(m.maps, b)
+	}
 	return unsafe.Pointer(&b[0]), uint64(offset), nil
 }
 
@@ -163,10 +169,19 @@ func (m *sharedMemory) readAt(p []byte, offset uint64) int {
 }
 
 // adopted is called once the file is a recorder's.
-func (m *sharedMemory) adopted() { dumpSharedMappings() }
+func (m *sharedMemory) adopted() {
+	m.inUse, m.maps = true, nil
+	dumpSharedMappings()
+}
 
-// discard gives up a file that no recorder uses.
-func (m *sharedMemory) discard() { _ = m.remove() } // the reason for giving up is the error to report
+// discard gives up a file that no recorder uses, and its space. Whatever goes wrong here is less
+// important than the reason for giving up.
+func (m *sharedMemory) discard() {
+	for _, b := range m.maps {
+		_ = syscall.Munmap(b)
+	}
+	_ = m.remove()
+}
 
 func (m *sharedMemory) remove() error {
 	if m.file == nil {

@@ -9,7 +9,7 @@ import (
 // amd64 keeps the order of one processor's stores, so plain stores publish to readers in other
 // processes. Only the compiler could still drop or move them: it removes a store that a later one
 // to the same address covers unless something in between may read memory, and KeepAlive is, to it,
-// such a thing. It costs no instruction. TestTornRecordsAreNeverAccepted fails without it.
+// such a thing. It costs no instruction. TestVersionIsOddWhileARecordChanges fails without it.
 
 func put32(p *uint32, v uint32) { *p = v }
 func put64(p *uint64, v uint64) { *p = v }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 )
 
@@ -60,6 +61,7 @@ type Recorder struct {
 		ordinals [segmentKindCount]int
 		closed   bool
 		warned   map[string]bool
+		full     fullness
 	}
 	threads threadPool
 	caches  [stripes]recordStripe
@@ -230,7 +232,11 @@ func (r *Recorder) addSegment(k segmentKind, size, stride, count int, init func(
 	case r.mu.segments == maxSegments:
 		return nil, fmt.Errorf("add %s segment: directory is full", k)
 	}
+	if err := r.mu.full.check(size); err != nil {
+		return nil, fmt.Errorf("reserve %s segment of %d KiB: %w", k, size>>10, err)
+	}
 	base, offset, err := r.mu.memory.reserve(size)
+	r.mu.full.note(size, err)
 	if err != nil {
 		return nil, fmt.Errorf("reserve %s segment of %d KiB: %w", k, size>>10, err)
 	}
@@ -247,6 +253,29 @@ func (r *Recorder) addSegment(k segmentKind, size, stride, count int, init func(
 	atomic.StoreUint32(&r.header.Segments, uint32(r.mu.segments))
 	publishSegments(r, r.mu.segments)
 	return base, nil
+}
+
+// A fullness remembers that there was no room, because to ask costs the kernel a good part of a
+// millisecond: for a while, nothing of that size is asked for again.
+type fullness struct {
+	size  int
+	err   error
+	until int64 // by nanotime
+}
+
+const askAgainAfter = int64(time.Second)
+
+func (f *fullness) check(size int) error {
+	if f.err != nil && size >= f.size && nanotime() < f.until {
+		return f.err
+	}
+	return nil
+}
+
+func (f *fullness) note(size int, err error) {
+	if err != nil {
+		*f = fullness{size, err, nanotime() + askAgainAfter}
+	}
 }
 
 // lose counts something that could not be recorded.

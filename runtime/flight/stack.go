@@ -21,7 +21,6 @@ type stackTable struct {
 	segments [maxStackSegments]atomic.Pointer[byte]
 	index    []uint64      // slots: upper half of the hash | id; 0 is empty
 	known    atomic.Uint64 // slots in use
-	starved  atomic.Bool
 	grow     sync.Mutex
 }
 
@@ -52,7 +51,6 @@ func (t *stackTable) addSegment(r *Recorder, i uint64) error {
 	}
 	base, err := r.addSegment(segmentStack, tableSegmentSize, 0, 0, startTable)
 	if err != nil {
-		t.starved.Store(true)
 		return err
 	}
 	t.segments[i].Store((*byte)(base))
@@ -63,7 +61,7 @@ func (t *stackTable) addSegment(r *Recorder, i uint64) error {
 func (t *stackTable) makeRoom(r *Recorder) {
 	at := t.cursor.Load()
 	next := at/unitsPerSegment + 1
-	if at%unitsPerSegment > unitsPerSegment/2 && next < maxStackSegments && !t.starved.Load() && t.segments[next].Load() == nil {
+	if at%unitsPerSegment > unitsPerSegment/2 && next < maxStackSegments && t.segments[next].Load() == nil {
 		if err := t.addSegment(r, next); err != nil {
 			r.warnOnce("new stacks are not recorded any more", err)
 		}
@@ -128,7 +126,7 @@ func (r *Recorder) reserveStack(n int) StackID {
 			break
 		}
 		if t.segments[next].Load() == nil {
-			if t.starved.Load() || t.addSegment(r, next) != nil {
+			if t.addSegment(r, next) != nil {
 				break
 			}
 		}

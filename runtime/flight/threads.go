@@ -14,7 +14,6 @@ type threadPool struct {
 		fresh []freshRecords // segments with records never used
 		made  int            // records in all segments
 	}
-	starved atomic.Bool // the last growth failed: do not try ahead of need
 }
 
 type freshRecords struct {
@@ -50,9 +49,8 @@ func (r *Recorder) takeRecords(to []*Record) int {
 		if err = p.growLocked(r); err == nil {
 			n = p.takeLocked(to)
 		}
-		p.starved.Store(err != nil)
 	}
-	low := p.lowLocked() && !p.starved.Load()
+	low := p.lowLocked() && p.mu.made < r.options.MaxThreads && err == nil
 	p.mu.Unlock()
 	if err != nil {
 		r.warnOnce("threads are not recorded any more", err)
@@ -86,7 +84,7 @@ func (p *threadPool) lowLocked() bool {
 // makeRoom is called by the background goroutine. The segment is reserved without the pool's lock.
 func (p *threadPool) makeRoom(r *Recorder) {
 	p.mu.Lock()
-	if !p.lowLocked() || p.starved.Load() || p.mu.made >= r.options.MaxThreads {
+	if !p.lowLocked() || p.mu.made >= r.options.MaxThreads {
 		p.mu.Unlock()
 		return
 	}
@@ -99,7 +97,6 @@ func (p *threadPool) makeRoom(r *Recorder) {
 	defer p.mu.Unlock()
 	if err != nil {
 		p.mu.made -= n
-		p.starved.Store(true)
 		return
 	}
 	p.mu.fresh = append(p.mu.fresh, freshRecords{base, n})

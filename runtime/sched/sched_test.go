@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/coro"
 	"github.com/vtscope/vtscope/runtime/sched"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
@@ -159,6 +160,9 @@ func TestSleepKeepsThePermitAndItsLength(t *testing.T) {
 
 // Trap 1, PN-01.
 func TestAThreadOnALockedOSThreadHoldsItsCarrierAndOthersGoOn(t *testing.T) {
+	if !coro.Binds {
+		t.Skip("this form of slots is not bound to OS threads")
+	}
 	b := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1})}
 	pinned := b.Start(func() {
 		runtime.LockOSThread()
@@ -315,6 +319,9 @@ func TestRunningATaskOnAThreadIsAnError(t *testing.T) {
 
 // Trap 2: a carrier that is locked to an OS thread.
 func TestALockedCarrierRunsWhatBeganOnItAndNothingElse(t *testing.T) {
+	if !coro.Binds {
+		t.Skip("this form of slots is not bound to OS threads")
+	}
 	e := make(executor, 4)
 	done := make(chan struct{})
 	go func() {
@@ -395,6 +402,9 @@ func TestIdleCarriersSleep(t *testing.T) {
 }
 
 func TestSwitchesDoNotAllocate(t *testing.T) {
+	if !coro.Binds {
+		t.Skip("slots on channels make one for every switch")
+	}
 	b := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1})}
 	stop := false
 	other := b.Start(func() {

@@ -144,6 +144,9 @@ func TestLockProbe(t *testing.T) {
 }
 
 func TestALockedMakerFitsOnlyItself(t *testing.T) {
+	if !Binds {
+		t.Skip("this form of slots is not bound to OS threads")
+	}
 	if !CanProbe() {
 		t.Skip("no lock probe")
 	}

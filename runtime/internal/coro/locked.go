@@ -90,7 +90,3 @@ func Locked() bool { return currentLock() != 0 }
 
 // CanProbe reports whether this Go release lets us see OS thread locks.
 func CanProbe() bool { return lockedM != 0 }
-
-// Fits reports whether the calling goroutine may switch to the slot: it is locked to the same OS
-// thread, or none, as the slot's maker was.
-func (s *Slot) Fits() bool { return s.lock == currentLock() }

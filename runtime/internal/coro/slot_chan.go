@@ -13,7 +13,6 @@ package coro
 // It is several times slower than the form in slot_pull.go, and the same otherwise.
 type Slot struct {
 	wake chan struct{} // of the goroutine in the slot
-	lock lockState
 }
 
 // Switch suspends the caller in the slot and continues the goroutine that was in it. It returns when somebody
@@ -27,7 +26,6 @@ func (s *Slot) Switch() {
 
 // start makes the goroutine of r, whose home the slot is. It runs main when the slot is first switched to.
 func (s *Slot) start(r *Routine, main func(*Routine)) {
-	s.lock = currentLock() // so that a locked thread is pinned in both forms
 	s.wake = make(chan struct{})
 	go func(first chan struct{}) {
 		<-first
@@ -44,3 +42,10 @@ func (s *Slot) start(r *Routine, main func(*Routine)) {
 		r.run(main)
 	}(s.wake)
 }
+
+// Fits reports whether the calling goroutine may switch to the slot: always, since a goroutine that is locked to an OS
+// thread may wait on a channel.
+func (s *Slot) Fits() bool { return true }
+
+// Binds tells whether [Slot.Fits] is ever false.
+const Binds = false

@@ -46,3 +46,10 @@ func (s *Slot) start(r *Routine, main func(*Routine)) {
 		r.run(main)
 	})
 }
+
+// Fits reports whether the calling goroutine may switch to the slot: it is locked to the same OS
+// thread, or none, as the slot's maker was.
+func (s *Slot) Fits() bool { return s.lock == currentLock() }
+
+// Binds tells whether [Slot.Fits] is ever false.
+const Binds = true

@@ -1,0 +1,376 @@
+package flight
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden recording of the present format version")
+
+const goldenFile = "testdata/v1.flight.gz"
+
+// goldenThreads is how many threads the golden recording has.
+const goldenThreads = 100
+
+// recordGolden writes what the golden recording holds.
+func recordGolden(r *Recorder) {
+	shop := r.OpenScope(1, "shop", 0, 1, 0, Now())
+	requests := r.OpenScope(2, "requests", shop, 1, Now().Add(time.Hour), Now())
+	r.SetScopeState(requests, ScopeJoining)
+	stack := r.AddStack([]Frame{
+		{Func: "vsync.(*Mutex).Lock", File: "mutex.go", Line: 31, Internal: true},
+		{Func: "shop.(*Store).query", File: "store.go", Line: 88, Inlined: true},
+		{Func: "shop.handleCheckout", File: "checkout.go", Line: 41},
+	})
+	g := r.AcquireRing(3, 64)
+	g.SetCarrier(CarrierRunning)
+	for i := range goldenThreads {
+		id := ThreadID(i + 1)
+		rec := r.GetRecord()
+		rec.Init(StateNew, id, []ScopeIndex{0, shop, requests}[i%3], 1, 0x4711, 0, Now())
+		rec.Goroutine(0xc000001000, 18)
+		r.Emit(Now(), EventThreadStart, 0, 0, id, 1)
+		rec.Mounted(Now(), 3)
+		g.Emit(Now(), EventMount, 0, 0, id, 0)
+		switch i % 3 {
+		case 1:
+			rec.Parked(Now(), StateBlocked, ReasonLock, stack, BlockLock(0xc000010000))
+			g.Emit(Now(), EventPark, ReasonLock, stack, id, uint64(BlockLock(0xc000010000)))
+		case 2:
+			rec.Parked(Now(), StateParked, ReasonJoin, stack, BlockThread(1))
+			rec.Runnable(Now(), 1)
+		}
+		if i%10 == 0 {
+			r.SetName(rec, "GET /cart")
+		}
+	}
+}
+
+// golden returns the golden recording, in a file.
+func golden(t testing.TB) string {
+	t.Helper()
+	if *update {
+		writeGolden(t)
+	}
+	f, err := os.Open(goldenFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "4711-12345.flight")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func writeGolden(t testing.TB) {
+	t.Helper()
+	r, err := New(Options{Dir: tmpfsDir(t), Program: "golden"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recordGolden(r)
+	content, err := os.ReadFile(r.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Nothing of the machine that made it.
+	var h fileHeader
+	clear(content[unsafe.Offsetof(h.Exe):][:len(h.Exe)])
+	copy(content[unsafe.Offsetof(h.Exe):], "/usr/bin/golden")
+	clear(content[unsafe.Offsetof(h.BootID):][:len(h.BootID)])
+	var out bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is good
+	if _, err := z.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(goldenFile, out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestGoldenRecordingOfVersion1CanBeRead(t *testing.T) {
+	r, err := Open(golden(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	states := map[State]int{}
+	torn, err := r.Threads(context.Background(), func(rows []ThreadRow) {
+		for _, row := range rows {
+			states[row.State]++
+			if row.ID == 2 && (row.Blocker != BlockLock(0xc000010000) || row.Reason != ReasonLock || row.Carrier != 3 || row.Mounts != 1) {
+				t.Errorf("got %+v", row)
+			}
+			if row.ID == 11 && r.ThreadName(row) != "GET /cart" {
+				t.Errorf("thread 11: got name %q", r.ThreadName(row))
+			}
+			s, err := r.Stack(row.Stack)
+			if err != nil || row.Stack != 0 && (len(s.Frames) != 3 || s.Frames[1].Func != "shop.(*Store).query" || !s.Frames[1].Inlined || !s.Frames[0].Internal) {
+				t.Errorf("thread %d: got stack %+v, error %v", row.ID, s, err)
+			}
+			d, err := r.ThreadDetail(row.Index)
+			if err != nil || d.ID != row.ID || d.Entry != 0x4711 || d.GoID != 18 || d.Creator != 1 {
+				t.Errorf("thread %d: got detail %+v, error %v", row.ID, d, err)
+			}
+		}
+	})
+	if torn != 0 || err != nil || states[StateMounted] != 34 || states[StateBlocked] != 33 || states[StateRunnable] != 33 {
+		t.Errorf("got states %v, %d torn, error %v", states, torn, err)
+	}
+	scopes, err := r.Scopes()
+	if err != nil || len(scopes) != 3 || scopes[2].Name != "requests" || scopes[2].Deadline == 0 || scopes[2].State != ScopeJoining {
+		t.Errorf("got scopes %+v, error %v", scopes, err)
+	}
+	g := ringOfCarrier(t, r, 3)
+	evs, _, lost, err := r.Events(g.Index, 0, 1000)
+	if err != nil || g.Head != 133 || lost != 70 || len(evs) != 63 || evs[62].Kind != EventMount || evs[62].Thread != 100 {
+		t.Errorf("got head %d, %d events, %d lost, error %v", g.Head, len(evs), lost, err)
+	}
+	p := r.Process()
+	if p.Program != "golden" || p.Status != StatusKilled || p.Threads != goldenThreads || time.Since(p.LastSeen) < 0 {
+		t.Errorf("got %+v", p)
+	}
+}
+
+// exercise reads all that a file has. It returns an error if anything is missing; it must not panic.
+func exercise(path string) error {
+	r, err := Open(path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return exerciseReader(r)
+}
+
+func exerciseReader(r *Reader) error {
+	var errs []error
+	note := func(err error) {
+		if err != nil && len(errs) < 4 {
+			errs = append(errs, err)
+		}
+	}
+	n := 0
+	_, err := r.Threads(context.Background(), func(rows []ThreadRow) {
+		for _, row := range rows {
+			if n++; n > 300 {
+				return
+			}
+			_, err := r.Stack(row.Stack)
+			note(err)
+			r.ThreadName(row)
+			_, err = r.ThreadDetail(row.Index)
+			note(err)
+		}
+	})
+	note(err)
+	_, err = r.Scopes()
+	note(err)
+	rings, err := r.Rings()
+	note(err)
+	for _, g := range rings {
+		_, _, _, err := r.Events(g.Index, 0, 1<<40)
+		note(err)
+	}
+	_, _, err = r.FindThread(50)
+	note(err)
+	r.Process()
+	r.Lost()
+	r.Time(r.Now())
+	return errors.Join(errs...)
+}
+
+func TestEveryPrefixOfAFileGivesAnErrorOrIsMarkedIncomplete(t *testing.T) {
+	path := golden(t)
+	if err := exercise(path); err != nil {
+		t.Fatalf("whole file: %v", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	steps := 0
+	for size := info.Size() - 1; size >= 0; size -= prefixStep(size) {
+		if err := f.Truncate(size); err != nil {
+			t.Fatal(err)
+		}
+		if err := exercise(path); !errors.Is(err, ErrFormat) && !errors.Is(err, ErrIncomplete) {
+			t.Fatalf("first %d bytes: got error %v, want ErrFormat or ErrIncomplete", size, err)
+		}
+		steps++
+	}
+	t.Logf("%d prefixes", steps)
+	if steps < 200 {
+		t.Errorf("only %d prefixes tried", steps)
+	}
+}
+
+// prefixStep is small where something begins.
+func prefixStep(size int64) int64 {
+	switch at := size % segmentAlign; {
+	case size < 256:
+		return 1
+	case size < headerSize:
+		return 1021
+	case at < 4 || at > segmentAlign-4:
+		return 1
+	}
+	return 16381
+}
+
+func TestFileCutUnderAnOpenReaderIsIncomplete(t *testing.T) {
+	path := golden(t)
+	r, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, size := range []int64{3 << 20, 200_000, headerSize, 100, 0} {
+		if err := os.Truncate(path, size); err != nil {
+			t.Fatal(err)
+		}
+		if err := exerciseReader(r); !errors.Is(err, ErrFormat) && !errors.Is(err, ErrIncomplete) {
+			t.Errorf("cut to %d bytes: got error %v, want ErrFormat or ErrIncomplete", size, err)
+		}
+	}
+}
+
+func TestFlippedBitsNeverCrashOrHangTheReader(t *testing.T) {
+	path := golden(t)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	used := usedBytes(content)
+	rounds := 300
+	if testing.Short() {
+		rounds = 50
+	}
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	found := 0
+	for range rounds {
+		var undo []int
+		for range 1 + random.IntN(20) {
+			at := used[random.IntN(len(used))]
+			undo = append(undo, at)
+			b := content[at] ^ 1<<random.IntN(8)
+			if _, err := f.WriteAt([]byte{b}, int64(at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		done := make(chan error, 1)
+		go func() { done <- exercise(path) }()
+		select {
+		case err := <-done:
+			if err != nil {
+				found++
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("reader hangs; seed %d, bytes %v", seed, undo)
+		}
+		for _, at := range undo {
+			if _, err := f.WriteAt(content[at:at+1], int64(at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Logf("%d of %d damaged files gave errors", found, rounds)
+	if err := exercise(path); err != nil {
+		t.Errorf("after all was undone: %v", err)
+	}
+}
+
+// usedBytes returns the positions of what is not zero, and of all of header and first entries.
+func usedBytes(content []byte) []int {
+	var at []int
+	for i, b := range content {
+		if b != 0 || i < 1640 || i >= headerPage && i < headerPage+10*segmentEntrySize {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// FuzzReader changes bytes of the golden recording: data is a list of 2-byte positions among those in
+// use and the byte to put there.
+func FuzzReader(f *testing.F) {
+	content, err := os.ReadFile(golden(f))
+	if err != nil {
+		f.Fatal(err)
+	}
+	used := usedBytes(content)
+	f.Add([]byte{})
+	f.Add([]byte{0, 0, 0})                  // no magic
+	f.Add([]byte{0, 68, 0xff, 0, 69, 0xff}) // segments
+	f.Add([]byte{0x06, 0x80, 0xff})         // an entry
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := &sparseSource{content: content, changed: map[uint64]byte{}}
+		for ; len(data) >= 3; data = data[3:] {
+			c.changed[uint64(used[(int(data[0])<<8|int(data[1]))%len(used)])] = data[2]
+		}
+		r, err := newReader("fuzz", c)
+		if err != nil {
+			return
+		}
+		_ = exerciseReader(r) // it must only come back
+	})
+}
+
+// sparseSource is content with some bytes changed.
+type sparseSource struct {
+	content []byte
+	changed map[uint64]byte
+}
+
+func (s *sparseSource) readAt(p []byte, offset uint64) int {
+	if offset >= uint64(len(s.content)) {
+		return 0
+	}
+	n := copy(p, s.content[offset:])
+	for at, b := range s.changed {
+		if at >= offset && at-offset < uint64(n) {
+			p[at-offset] = b
+		}
+	}
+	return n
+}
+
+func (s *sparseSource) size() uint64        { return uint64(len(s.content)) }
+func (s *sparseSource) alive() (bool, bool) { return false, true }
+func (s *sparseSource) close() error        { return nil }
