@@ -92,7 +92,7 @@ type page struct {
 	numbers   map[int]int // of stacks, as far as printed, that several groups have
 	countCol  int         // where the counts of the scopes end
 	ownCol    int
-	fileCol   int // where files stand
+	fileCol   int // where files stand in the scope being printed
 	more      int // groups not shown
 	moreCount int // their threads
 }
@@ -171,12 +171,11 @@ func (p *page) choose() {
 
 // place gives every shown scope its indentation and finds the columns.
 func (p *page) place() {
-	names, files := 0, 0
+	names := 0
 	var walk func(i int)
 	walk = func(i int) {
 		n := &p.nodes[i]
 		names = max(names, Columns(n.lead)+Columns(p.scopeName(i)))
-		files = max(files, p.funcWidth(i))
 		for at, c := range n.children {
 			fork, line := p.fork, p.line
 			if at == len(n.children)-1 && n.rest.Count == 0 {
@@ -201,7 +200,6 @@ func (p *page) place() {
 	names = max(min(max(names, 24), 52, p.o.Width-2*total-24), 12)
 	p.countCol = names + 2 + total
 	p.ownCol = p.countCol + 2 + total
-	p.fileCol = min(files, p.o.Width*2/3)
 }
 
 // funcWidth returns where the longest function name of the groups of a scope ends.
@@ -234,6 +232,7 @@ func (p *page) print() {
 	var walk func(i int)
 	walk = func(i int) {
 		p.scope(i)
+		p.fileCol = min(p.funcWidth(i), p.o.Width*2/3)
 		for _, g := range p.groups[i] {
 			p.group(i, &p.s.Groups[g])
 		}
