@@ -1,0 +1,388 @@
+package flight
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func countThreads(t *testing.T, r *Reader) int {
+	t.Helper()
+	n := 0
+	torn, err := r.Threads(context.Background(), func(rows []ThreadRow) { n += len(rows) })
+	if err != nil || torn != 0 {
+		t.Fatalf("%d torn, error %v", torn, err)
+	}
+	return n
+}
+
+func TestHotPathsDoNotAllocate(t *testing.T) {
+	r := newTest(t)
+	g := r.AcquireRing(1, 1024)
+	rec := r.GetRecord()
+	scope := r.OpenScope(1, "requests", 0, 0, 0, 1)
+	r.CloseScope(scope)
+	r.SetName(rec, "a name")
+	var cache RecordCache
+	cache.Put(r, cache.Get(r))
+	for name, f := range map[string]func(){
+		"Now":       func() { Now() },
+		"Ring.Emit": func() { g.Emit(1, EventPark, ReasonPark, 1, 2, 3) },
+		"Emit":      func() { r.Emit(1, EventPark, ReasonPark, 1, 2, 3) },
+		"Init":      func() { rec.Init(StateNew, 1, 0, 0, 0, 0, 1) },
+		"Goroutine": func() { rec.Goroutine(1, 2) },
+		"Mounted":   func() { rec.Mounted(1, 2) },
+		"Parked":    func() { rec.Parked(1, StateParked, ReasonPark, 1, BlockThread(1)) },
+		"Runnable":  func() { rec.Runnable(1, 2) },
+		"Pinned":    func() { rec.Pinned(1, ReasonPinnedGo, 1, 0) },
+		"Resumed":   func() { rec.Resumed(1) },
+		"Yielded":   func() { rec.Yielded(1) },
+		"End":       func() { rec.End(1) },
+		"Stack":     func() { r.Stack(0) },
+		"Cache":     func() { cache.Put(r, cache.Get(r)) },
+		"GetRecord": func() { r.PutRecord(r.GetRecord()) },
+		"OpenScope": func() { r.CloseScope(r.OpenScope(1, "requests", 0, 0, 0, 1)) },
+		"SetName":   func() { r.SetName(rec, "another name") },
+	} {
+		if n := testing.AllocsPerRun(1000, f); n != 0 {
+			t.Errorf("%s: got %v allocations, want 0", name, n)
+		}
+	}
+}
+
+func TestEverythingAcceptsNil(t *testing.T) {
+	var (
+		r     *Recorder
+		g     *Ring
+		rec   *Record
+		cache RecordCache
+	)
+	g = r.AcquireRing(1, 10)
+	g.Emit(1, EventPark, 0, 0, 0, 0)
+	g.SetCarrier(CarrierIdle)
+	g.Release()
+	r.Emit(1, EventPark, 0, 0, 0, 0)
+	if rec = cache.Get(r); rec != nil {
+		t.Errorf("got a record, want nil")
+	}
+	rec.Init(StateNew, 1, 0, 0, 0, 0, 1)
+	rec.Goroutine(1, 2)
+	rec.Mounted(1, 1)
+	rec.Parked(1, StateParked, 0, 0, 0)
+	rec.Runnable(1, 1)
+	rec.Pinned(1, 0, 0, 0)
+	rec.Resumed(1)
+	rec.Yielded(1)
+	rec.End(1)
+	cache.Put(r, rec)
+	cache.Flush(r)
+	r.PutRecord(r.GetRecord())
+	r.SetName(rec, "x")
+	r.CloseScope(r.OpenScope(1, "x", 0, 0, 0, 1))
+	r.SetScopeState(1, ScopeJoining)
+	if r.Stack(0) != 0 || r.Intern("x") != 0 || r.AddStack([]Frame{{Func: "f"}}) != 0 || r.Path() != "" || r.Close() != nil {
+		t.Error("want zero values of all")
+	}
+	if _, err := r.Reader(); err == nil {
+		t.Error("got a reader of no recorder")
+	}
+}
+
+func TestPrivateRecorderIsReadInTheProcess(t *testing.T) {
+	r, err := New(Options{Mode: ModePrivate, Warn: func(s string) { t.Error("warns: ", s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	recordGolden(r)
+	rd, err := r.Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := countThreads(t, rd); n != goldenThreads {
+		t.Errorf("got %d threads, want %d", n, goldenThreads)
+	}
+	if p := rd.Process(); p.Status != StatusRunning || p.Threads != goldenThreads || r.Path() != "" {
+		t.Errorf("got %+v, path %q; want it running, without a path", p, r.Path())
+	}
+	if err := exerciseReader(rd); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBadOptionsAreErrors(t *testing.T) {
+	for _, o := range []Options{{Mode: 7}, {MaxThreads: -1}, {MaxThreads: maxThreads + 1}} {
+		if r, err := New(o); err == nil {
+			r.Close()
+			t.Errorf("%+v: got no error", o)
+		}
+	}
+	if r, err := New(Options{Mode: ModeOff}); r != nil || err != nil {
+		t.Errorf("off: got %v, %v; want nil, nil", r, err)
+	}
+}
+
+func TestThreadsBeyondTheLimitAreCounted(t *testing.T) {
+	const limit = 20_000
+	var warned []string
+	r, err := New(Options{Dir: tmpfsDir(t), MaxThreads: limit, Warn: func(s string) { warned = append(warned, s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var recs []*Record
+	for i := range limit + 100 {
+		rec := r.GetRecord()
+		rec.Init(StateNew, ThreadID(i+1), 0, 0, 0, 0, 1)
+		if rec != nil {
+			recs = append(recs, rec)
+		}
+	}
+	rd := openFile(t, r)
+	if n := countThreads(t, rd); n != len(recs) || n < limit-stripes*cacheRecords || n > limit {
+		t.Errorf("got %d threads of %d recorded, want close to %d", n, len(recs), limit)
+	}
+	if got := rd.Lost().Threads; got != uint64(limit+100-len(recs)) {
+		t.Errorf("got %d lost, want %d", got, limit+100-len(recs))
+	}
+	if len(warned) != 1 {
+		t.Errorf("got warnings %q, want one", warned)
+	}
+	// Records that come back are used again.
+	for _, rec := range recs {
+		rec.End(2)
+		r.PutRecord(rec)
+	}
+	if n := countThreads(t, rd); n != 0 {
+		t.Errorf("got %d threads after the end of all, want 0", n)
+	}
+	if r.GetRecord() == nil {
+		t.Error("no record after all came back")
+	}
+}
+
+func TestRecordsAndScopesAndNamesAreReusedUnderLoad(t *testing.T) {
+	r := newTest(t)
+	var wg sync.WaitGroup
+	const goroutines, rounds = 8, 3000
+	for g := range goroutines {
+		wg.Go(func() {
+			var cache RecordCache
+			defer cache.Flush(r)
+			ring := r.AcquireRing(CarrierID(g), 128)
+			defer ring.Release()
+			for i := range rounds {
+				id := ThreadID(g*rounds + i + 1)
+				scope := r.OpenScope(ScopeID(id), "load", 0, 0, 0, Now())
+				var rec *Record
+				if i%2 == 0 {
+					rec = cache.Get(r)
+				} else {
+					rec = r.GetRecord()
+				}
+				rec.Init(StateNew, id, scope, 0, 0, 0, Now())
+				r.Emit(Now(), EventThreadStart, 0, 0, id, 0)
+				if i%3 == 0 {
+					r.SetName(rec, fmt.Sprint("thread ", id))
+				}
+				rec.Mounted(Now(), CarrierID(g))
+				ring.Emit(Now(), EventMount, 0, 0, id, 0)
+				rec.End(Now())
+				r.Emit(Now(), EventThreadEnd, ReasonEnd, 0, id, 0)
+				if i%4 < 2 {
+					cache.Put(r, rec)
+				} else {
+					r.PutRecord(rec)
+				}
+				r.CloseScope(scope)
+			}
+		})
+	}
+	rd := openFile(t, r)
+	for range 20 {
+		if err := exerciseReader(rd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wg.Wait()
+	if n := countThreads(t, rd); n != 0 {
+		t.Errorf("got %d threads, want 0", n)
+	}
+	scopes, err := rd.Scopes()
+	if err != nil || len(scopes) != 1 {
+		t.Errorf("got scopes %+v, error %v; want the root alone", scopes, err)
+	}
+	if p := rd.Process(); p.Threads != 0 {
+		t.Errorf("got %d threads by counts, want 0, dropped events included", p.Threads)
+	}
+	if r.names.mu.used > goroutines || int(r.names.mu.used) != len(r.names.mu.free) {
+		t.Errorf("%d name slots used, %d free; want at most %d, all free", r.names.mu.used, len(r.names.mu.free), goroutines)
+	}
+	if l := rd.Lost(); l.Threads+l.Names+l.Scopes+l.Rings > 0 {
+		t.Errorf("lost %+v", l)
+	}
+}
+
+func TestNames(t *testing.T) {
+	r := newTest(t)
+	rd := openFile(t, r)
+	rec := r.GetRecord()
+	rec.Init(StateNew, 7, 0, 0, 0, 0, 1)
+	long := "0123456789012345678901234567890123456789012345é789"
+	for _, row := range []struct{ set, want string }{
+		{"main", "main"},
+		{"", ""},
+		{"GET /cart", "GET /cart"},
+		{long, "0123456789012345678901234567890123456789012345é…"},
+		{long[:46] + "6é!!", long[:46] + "6…"},
+		{"a\x1b[31mb", "a\ufffd[31mb"},
+	} {
+		r.SetName(rec, row.set)
+		got, found, err := rd.FindThread(7)
+		if err != nil || !found || rd.ThreadName(got) != row.want {
+			t.Errorf("set %q: got %q, found %v, error %v; want %q", row.set, rd.ThreadName(got), found, err, row.want)
+		}
+	}
+	row, _, _ := rd.FindThread(7)
+	rec.End(2)
+	r.PutRecord(rec)
+	if name := rd.ThreadName(row); name != "" {
+		t.Errorf("after the end: got name %q, want none", name)
+	}
+}
+
+func TestStringsBeyondTheRoomAreCounted(t *testing.T) {
+	r := newTest(t)
+	big := make([]byte, 4000)
+	for i := range big {
+		big[i] = 'x'
+	}
+	n := 0
+	for ; n < 2000; n++ {
+		if r.Intern(fmt.Sprint(n, string(big))) == 0 {
+			break
+		}
+	}
+	rd := openFile(t, r)
+	if got := rd.Lost().Strings; n == 2000 || got != 1 {
+		t.Errorf("%d strings fit, %d lost; want a limit and 1", n, got)
+	}
+	if s := waitStack(t, r, r.AddStack([]Frame{{Func: "still.named", File: "f.go"}})); s.Frames[0].Func != "still.named" {
+		t.Errorf("got %+v: scope names must not take the room of functions", s.Frames)
+	}
+	if id := r.Intern("1" + string(big)); rd.String(id) != "1"+string(big) {
+		t.Errorf("got another string than was interned")
+	}
+}
+
+func TestRecorderStartedInABubbleWorksOutsideOfIt(t *testing.T) {
+	var r *Recorder
+	dir := tmpfsDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		var err error
+		if r, err = New(Options{Dir: dir}); err != nil {
+			t.Fatal(err)
+		}
+		rec := r.GetRecord()
+		rec.Init(StateNew, 1, 0, 0, 0, 0, Now())
+		r.Stack(0)
+		time.Sleep(time.Hour) // false time: no other goroutine of the bubble may be left
+	})
+	rd := openFile(t, r)
+	if d := time.Since(rd.Process().Start); d < 0 || d > time.Minute {
+		t.Errorf("recorder started %v ago, want just now: a false clock", d)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if !rd.Header().Ended {
+		t.Error("want it ended")
+	}
+}
+
+func TestWritersGoOnAfterClose(t *testing.T) {
+	r := newTest(t)
+	rec := r.GetRecord()
+	g := r.AcquireRing(1, 64)
+	rd := openFile(t, r)
+	for range 2 {
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rec.Init(StateNew, 1, 0, 0, 0, 0, Now())
+	g.Emit(Now(), EventMount, 0, 0, 1, 0)
+	r.Stack(0)
+	for range 40_000 { // beyond what can still grow
+		r.GetRecord().Init(StateNew, 1, 0, 0, 0, 0, Now())
+	}
+	r.AcquireRing(2, 1<<16).Emit(1, EventMount, 0, 0, 0, 0)
+	r.CloseScope(r.OpenScope(1, "late", 0, 0, 0, 1))
+	r.SetName(rec, "late")
+	if p := rd.Process(); p.Status != StatusEnded {
+		t.Errorf("got status %v, want ended", p.Status)
+	}
+}
+
+func TestClockRunsWithTheKernels(t *testing.T) {
+	t.Logf("clock %v, %.6f ns a tick", clockKind, nsPerTick())
+	a, start := Now(), nanotime()
+	for nanotime()-start < int64(20*time.Millisecond) {
+	}
+	got, want := Since(a), time.Duration(nanotime()-start)
+	if got < want*99/100 || got > want*101/100+time.Millisecond {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if d := a.Add(time.Second).Sub(a); d < time.Second-time.Microsecond || d > time.Second+time.Microsecond {
+		t.Errorf("a second later is %v later", d)
+	}
+	r := newTest(t)
+	rd := openFile(t, r)
+	if d := rd.Between(Now(), rd.Now()); d < -5*time.Millisecond || d > time.Second {
+		t.Errorf("the reader's present is %v after ours", d)
+	}
+	if d := time.Since(rd.Time(Now())); d < -5*time.Millisecond || d > time.Second {
+		t.Errorf("the reader's time is %v behind ours", d)
+	}
+}
+
+func TestBlockers(t *testing.T) {
+	for b, want := range map[Blocker]string{
+		0:                       "",
+		BlockThread(12):         "thread #12",
+		BlockScope(3):           "scope #3",
+		BlockLock(0xc000010000): "lock 0xc000010000",
+		BlockFile(7):            "file #7",
+		MakeBlocker(200, 5):     "unknown(200) 0x5",
+	} {
+		if got := b.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestTablesAreComplete(t *testing.T) {
+	for k, row := range Kinds {
+		if row.Name == "" || row.About == "" {
+			t.Errorf("kind %d: incomplete row %+v", k, row)
+		}
+	}
+	if KindCount > kindSlots {
+		t.Errorf("%d kinds, rings count only %d", KindCount, kindSlots)
+	}
+	for s, row := range States {
+		if row.Name == "" || row.About == "" || len(row.Next) == 0 {
+			t.Errorf("state %d: incomplete row %+v", s, row)
+		}
+	}
+	for r, row := range Reasons {
+		if row.About == "" || row.Name == "" && r != 0 {
+			t.Errorf("reason %d: incomplete row %+v", r, row)
+		}
+	}
+}
