@@ -89,7 +89,7 @@ func (d *demo) stop() error {
 
 func demoText(address string, pid, threads int) string {
 	return fmt.Sprintf(`
-The shop, a small web shop made of virtual threads, starts as pid %d with about %d threads.
+The shop, a small web shop made of virtual threads, starts as pid %d with about %s threads.
   Open %s in a browser. In another terminal, try:
 
     vtdump %d                   its threads, grouped by scope and stack
@@ -99,5 +99,14 @@ The shop, a small web shop made of virtual threads, starts as pid %d with about 
 
   Ctrl-C ends vtserve and the shop.
 
-`, pid, threads, address, pid, pid, pid, pid)
+`, pid, grouped(threads), address, pid, pid, pid, pid)
+}
+
+// grouped writes 100,000.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }

@@ -103,6 +103,7 @@ function step(store: Store, panel: PanelName, by: number): void {
     if (row) store.go({ scope: scopeName(rows, row) });
     return;
   }
+  if (state.groups?.scope !== chosenScope(state)?.path) return; // the groups of the new scope are on their way
   const rows = state.groups?.rows ?? [];
   const row = rows[clamp(rows.findIndex((r) => r.key === chosenGroup(state)) + by, rows.length)];
   if (row) store.go({ group: row.key });

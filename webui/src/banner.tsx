@@ -34,11 +34,22 @@ export function Banner({ state, pick }: BannerProps) {
           {problem.try && ` (try: ${problem.try})`}
         </p>
       )}
-      {moved && <p class="info">{moved}</p>}
+      {moved && (
+        <p class="info" id="moved">
+          {moved.from.program} (pid {moved.from.pid}) is gone. This is {moved.to.program} (pid {moved.to.pid}), started{" "}
+          {clock(moved.to.started)}.
+          {(processes ?? []).some((p) => p.key === moved.from.key) && (
+            <button type="button" onClick={() => pick(moved.from.key)}>
+              show the last state of pid {moved.from.pid}
+            </button>
+          )}
+        </p>
+      )}
       {process?.missing && <p class="bad">{process.missing}</p>}
       {process && !process.missing && process.gone > 0 && (
         <p class="bad" id="gone">
-          {process.program} (pid {process.pid}) {process.status === "ended" ? "ended" : "was killed"} at {clock(process.gone)}.
+          {process.program} (pid {process.pid}){" "}
+          {process.status === "ended" ? `ended at ${clock(process.gone)}.` : `was killed at ${clock(process.gone)}: by a signal, a crash, or a return from main without flight.Close.`}{" "}
           What follows is its last state.
           {heirs.slice(0, 3).map((p) => (
             <button type="button" key={p.key} onClick={() => pick(String(p.pid))}>

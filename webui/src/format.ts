@@ -24,7 +24,7 @@ export function change(n: number): string {
 
 /** duration writes nanoseconds in the largest two units that matter: 870 µs, 12 ms, 3.4 s, 2m 05s, 3h 12m. */
 export function duration(ns: number): string {
-  if (ns < 1e3) return `${Math.round(ns)} ns`;
+  if (ns < 1e3) return ns <= 0 ? "0 s" : `${Math.round(ns)} ns`;
   if (ns < 1e6) return `${trim(ns / 1e3)} µs`;
   if (ns < 1e9) return `${trim(ns / 1e6)} ms`;
   const s = ns / 1e9;

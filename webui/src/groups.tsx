@@ -59,6 +59,7 @@ export function Groups({ state, active, activate, choose }: GroupsProps) {
             <div
               key={row.key}
               role="option"
+              data-scope={row.scope}
               aria-selected={row.key === chosen}
               class={gone ? "row gone" : "row"}
               onClick={() => choose(row)}

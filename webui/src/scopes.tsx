@@ -52,6 +52,7 @@ export function Scopes({ state, active, activate, choose }: ScopesProps) {
             <div
               key={row.key}
               role="option"
+              data-path={row.path}
               aria-selected={row.key === chosen?.key}
               class={gone ? "row gone" : "row"}
               onClick={() => choose(row)}

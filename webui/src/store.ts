@@ -21,7 +21,7 @@ export interface State {
   stack: Stack | null;
   carriers: Carriers | null;
   history: History;
-  moved: string; // why the page shows another process than before; else ""
+  moved: { from: ProcessRow; to: ProcessRow } | null; // the page went over to another process by itself
 }
 
 const empty = { process: null, scopes: null, groups: null, stack: null, carriers: null, history: noHistory };
@@ -36,10 +36,11 @@ export class Store implements Listener {
     frameTime: 0,
     lost: 0,
     processes: null,
-    moved: "",
+    moved: null,
     ...empty,
   };
   private readonly connection: Connection;
+  private rejoined = false; // connected again, and no frame came yet
 
   constructor(private readonly changed: () => void) {
     const secure = location.protocol === "https:" ? "wss:" : "ws:";
@@ -63,7 +64,7 @@ export class Store implements Listener {
 
   private follow(route: Route): void {
     const other = route.process !== this.state.route.process;
-    this.set({ route, moved: "", problem: null, ...(other ? empty : {}) });
+    this.set({ route, moved: null, problem: null, ...(other ? empty : {}) });
     this.ask();
   }
 
@@ -77,6 +78,7 @@ export class Store implements Listener {
   }
 
   config(config: Config): void {
+    this.rejoined = this.state.frameTime > 0;
     this.set({ config, problem: null });
   }
 
@@ -96,22 +98,26 @@ export class Store implements Listener {
       state.history = extend(this.state.history, frame.points, this.state.config?.points ?? 600);
     }
     const before = this.state.process;
+    const rejoined = this.rejoined;
+    this.rejoined = false;
     this.set(state);
-    this.settle(before);
+    this.settle(before, rejoined);
   }
 
   /**
-   * settle keeps the view when the process it showed is not known any more, as after a restart of
-   * vtserve --demo: if exactly one living process runs the same program, the page follows that one.
+   * settle keeps the view when the process it showed went away together with vtserve, as after a restart of
+   * vtserve --demo: if exactly one living process runs the same program, the page goes over to that one.
+   * A process that ends while vtserve watches stays on the page.
    */
-  private settle(before: Process | null): void {
+  private settle(before: Process | null, rejoined: boolean): void {
     const { process, route, processes } = this.state;
-    if (!process?.missing || !route.process || !before || before.missing) return;
+    if (!process || !before || before.missing || before.gone > 0) return;
+    if (!(process.missing && route.process) && !(rejoined && process.gone > 0)) return;
     const same = (processes ?? []).filter((p) => p.program === before.program && p.gone === 0);
     const heir = same[0];
     if (same.length !== 1 || !heir) return;
     this.go({ process: String(heir.pid), scope: route.scope, group: "" });
-    this.set({ moved: `${before.program} (pid ${before.pid}) is gone. This is ${heir.program} (pid ${heir.pid}).` });
+    this.set({ moved: { from: before, to: heir } });
   }
 
   private set(change: Partial<State>): void {

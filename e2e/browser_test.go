@@ -1,0 +1,143 @@
+//go:build unix
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a condition on the page may take to come true.
+const patience = 60 * time.Second
+
+// A browser is a headless Chromium with one tab.
+type browser struct {
+	*testing.T
+	ctx context.Context
+	now string // the step
+
+	mu      sync.Mutex
+	console []string // warnings, errors, exceptions
+}
+
+func openBrowser(t *testing.T) *browser {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("no Chromium is installed: apt-get install chromium")
+	}
+	profile, err := os.MkdirTemp("", "vtscope-e2e-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(profile) })
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path),
+		chromedp.UserDataDir(profile),
+		chromedp.WindowSize(1440, 900),
+		chromedp.Flag("no-sandbox", true), // root has no sandbox
+		chromedp.Flag("disable-gpu", true),
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("hide-scrollbars", true),
+	)
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	b := &browser{T: t, ctx: ctx}
+	messages := chromedp.Console(ctx) // from now on, whether read or not
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			if m.Type == chromedp.ConsoleLog || m.Type == chromedp.ConsoleInfo || m.Type == chromedp.ConsoleDebug {
+				continue
+			}
+			b.mu.Lock()
+			b.console = append(b.console, m.String()+" "+m.URL)
+			b.mu.Unlock()
+		}
+	}()
+	b.do(chromedp.EmulateViewport(1440, 900))
+	return b
+}
+
+// step is a part of the story, told when it fails.
+func (b *browser) step(name string, part func()) {
+	b.Helper()
+	began := time.Now()
+	b.now = name
+	part()
+	b.Logf("%s: %.1f s", name, time.Since(began).Seconds())
+}
+
+func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		b.Fatalf("%s: %v", b.now, err)
+	}
+}
+
+// words are functions that expressions may use.
+const words = `
+const scope = (path) => document.querySelector('#scopes .row[data-path="' + path + '"]');
+const groups = () => [...document.querySelectorAll("#groups .row[role=option]")];
+const chosen = (panel) => document.querySelector(panel + ' .row[aria-selected="true"]');
+`
+
+// text evaluates a JavaScript expression to a string.
+func (b *browser) text(expression string) string {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	s, err := chromedp.Run(ctx, chromedp.Evaluate[string]("(() => {"+words+"return String("+expression+")})()"))
+	if err != nil {
+		b.Fatalf("%s: %v", expression, err)
+	}
+	return s
+}
+
+// until waits for a JavaScript expression to be true; what says what that means.
+func (b *browser) until(what, expression string) {
+	b.Helper()
+	for deadline := time.Now().Add(patience); b.text("!!("+expression+")") != "true"; {
+		if time.Now().After(deadline) {
+			b.Fatalf("%s: after %v: still not %s; the page says:\n%s", b.now, patience, what, b.text("document.body.innerText"))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// complaints are what the browser's console said so far that does not contain one of the expected parts.
+func (b *browser) complaints(expected ...string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var bad []string
+next:
+	for _, m := range b.console {
+		for _, part := range expected {
+			if strings.Contains(m, part) {
+				continue next
+			}
+		}
+		bad = append(bad, m)
+	}
+	return bad
+}

@@ -1,0 +1,126 @@
+//go:build unix
+
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+var (
+	update  = flag.Bool("update", false, "write docs/page.png")
+	threads = flag.Int("threads", 100_000, "threads of the shop")
+)
+
+// One browser and one story, as a user would live it; a step needs those before it.
+func TestAUserSeesTheShopLive(t *testing.T) {
+	b := openBrowser(t)
+	bin, dir, addr := build(t), flights(t), freePort(t)
+	d := startDemo(t, bin, dir, addr, *threads)
+
+	b.do(chromedp.Navigate(d.url))
+	b.until("live", `document.querySelector("#status")?.textContent === "LIVE"`)
+	b.until("most of the shop's threads", fmt.Sprintf(
+		`Number(document.querySelector("#threads")?.textContent.replaceAll(",", "")) > %d`, *threads*9/10))
+	t.Logf("live with its threads %.1f s after vtserve's start", time.Since(d.started).Seconds())
+
+	b.step("counts change", func() {
+		b.until("switches", `document.querySelector("#switches")?.textContent !== "0"`)
+		before := b.text(`document.querySelector("header").innerText`)
+		b.until("other counts", fmt.Sprintf(`document.querySelector("header").innerText !== %q`, before))
+		b.until("a time line", `document.querySelectorAll("#timeline canvas").length === 2`)
+		b.until("carriers", `document.querySelectorAll("#carriers .row").length > 0`)
+	})
+
+	b.step("a scope's stack", func() {
+		b.until("the scope sessions", `scope("root/shop/sessions")`)
+		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root/shop/sessions"]`)))
+		b.until("the scope in the address", `location.hash.includes("scope=root/shop/sessions")`)
+		b.until("its groups only", `groups().length > 0 && groups().every(g => g.dataset.scope.startsWith("root/shop/sessions"))`)
+		b.until("a stack of the shop's", `document.querySelector("#stack .frames li")?.textContent.includes("shop.")`)
+		first := b.text(`document.querySelector("#stack .frames").innerText`)
+		b.do(chromedp.Click(chromedp.CSS(`#groups .row[role=option]:nth-of-type(3)`)))
+		b.until("another group's stack", fmt.Sprintf(`document.querySelector("#stack .frames") && document.querySelector("#stack .frames").innerText !== %q`, first))
+		b.until("the group in the address", `location.hash.includes("group=")`)
+	})
+
+	b.step("the keyboard", func() {
+		b.do(chromedp.KeyEvent("\x1b"))
+		b.until("the scopes active", `document.querySelector("#scopes").classList.contains("active")`)
+		for range 5 {
+			b.do(chromedp.KeyEvent("k"))
+		}
+		b.until("the root chosen", `chosen("#scopes")?.dataset.path === "root"`)
+		b.do(chromedp.KeyEvent("j"))
+		b.until("the next scope chosen", `chosen("#scopes")?.dataset.path === "root/shop"`)
+		b.do(chromedp.KeyEvent("\r"))
+		b.until("the groups active", `document.querySelector("#groups").classList.contains("active")`)
+		b.until("its groups", `groups().length > 1 && groups().every(g => g.dataset.scope.startsWith("root/shop"))`)
+		b.do(chromedp.KeyEvent("j"))
+		b.until("a group chosen", `chosen("#groups") && location.hash.includes("group=")`)
+	})
+
+	b.step("the address is all of the view", func() {
+		hash := b.text("location.hash")
+		b.do(chromedp.Reload())
+		b.until("live again", `document.querySelector("#status")?.textContent === "LIVE"`)
+		b.until("the same scope", `chosen("#scopes")?.dataset.path === "root/shop"`)
+		if got := b.text("location.hash"); got != hash {
+			t.Errorf("after a reload the address has %s, want %s", got, hash)
+		}
+	})
+
+	if *update {
+		// A time line that is worth a picture.
+		time.Sleep(60 * time.Second)
+		b.do(chromedp.Navigate(d.url + "/#scope=root"))
+		b.do(chromedp.Reload())
+		b.until("live", `document.querySelector("#status")?.textContent === "LIVE" && groups().length > 0`)
+		time.Sleep(2 * time.Second)
+		picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("../docs/page.png", picture, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	b.step("a stopped process", func() {
+		syscall.Kill(d.shop, syscall.SIGSTOP)
+		b.until("stopped", `document.querySelector("#status").textContent === "STOPPED"`)
+		syscall.Kill(d.shop, syscall.SIGCONT)
+		b.until("live", `document.querySelector("#status").textContent === "LIVE"`)
+	})
+	if bad := b.complaints(); len(bad) > 0 {
+		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))
+	}
+
+	b.step("vtserve starts again", func() {
+		d.kill() // the shop goes too
+		b.until("reconnecting", `document.querySelector("#reconnecting")?.textContent.startsWith("reconnecting since")`)
+		b.until("stale", `document.querySelector("#status").textContent === "STALE"`)
+		d = startDemo(t, bin, dir, addr, *threads)
+		b.until("live with the new shop", fmt.Sprintf(
+			`document.querySelector("#status").textContent === "LIVE" && document.querySelector("#process").selectedOptions[0].text.includes("pid %d")`, d.shop))
+		b.until("its scope still chosen", `chosen("#scopes")?.dataset.path === "root/shop"`)
+	})
+
+	b.step("the shop is killed", func() {
+		syscall.Kill(d.shop, syscall.SIGKILL)
+		b.until("killed", `document.querySelector("#status").textContent === "KILLED" && document.querySelector("#gone")?.textContent.includes("was killed at")`)
+		b.until("its last threads", `groups().length > 0 && document.querySelector("#threads").textContent !== "0"`)
+	})
+
+	// While vtserve is away, the browser itself says that it cannot connect.
+	if bad := b.complaints("WebSocket connection to", "ERR_CONNECTION_REFUSED"); len(bad) > 0 {
+		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))
+	}
+}

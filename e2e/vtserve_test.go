@@ -1,0 +1,125 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// build compiles the commands that the test runs.
+func build(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	c := exec.Command("go", "build", "-o", dir+"/", "./cmd/vtserve", "./cmd/vtdump", "./fixtures/shop")
+	c.Dir = ".."
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(c.Args, " "), err, out)
+	}
+	return dir
+}
+
+// flights is a folder of its own for flight files, so that nothing else shows up on the page.
+func flights(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "vtscope-e2e-")
+	if err != nil {
+		t.Skipf("no shared memory for flight files: %v", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// freePort returns a port that nothing listened on a moment ago.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// A demo is a running vtserve --demo.
+type demo struct {
+	*testing.T
+	command *exec.Cmd
+	url     string
+	shop    int // pid
+	started time.Time
+}
+
+func startDemo(t *testing.T, bin, dir, addr string, threads int) *demo {
+	t.Helper()
+	c := exec.Command(filepath.Join(bin, "vtserve"), "--addr", addr, "--demo", "--threads", strconv.Itoa(threads))
+	c.Env = append(os.Environ(), "VTSCOPE_DIR="+dir)
+	c.Stderr = os.Stderr
+	// A pipe of our own, which outlives vtserve: the shop writes to it too, and must not die of it.
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
+	c.Stdout = in
+	d := &demo{T: t, command: c, started: time.Now()}
+	err = c.Start()
+	in.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.stop)
+	lines := bufio.NewReader(out)
+	for d.url == "" || d.shop == 0 {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("vtserve ended before it told its address: %v", err)
+		}
+		if m := regexp.MustCompile(`^vtserve: (http://\S+)`).FindStringSubmatch(line); m != nil {
+			d.url = m[1]
+		}
+		if m := regexp.MustCompile(`starts as pid (\d+)`).FindStringSubmatch(line); m != nil {
+			d.shop, _ = strconv.Atoi(m[1])
+		}
+	}
+	go io.Copy(io.Discard, lines)
+	return d
+}
+
+// stop ends vtserve as Ctrl-C does, and checks that the shop went with it.
+func (d *demo) stop() {
+	d.Helper()
+	if d.command.ProcessState != nil {
+		return
+	}
+	d.command.Process.Signal(os.Interrupt)
+	if err := d.command.Wait(); err != nil {
+		d.Errorf("vtserve after an interrupt: %v, want exit code 0", err)
+	}
+	if err := syscall.Kill(d.shop, 0); err != syscall.ESRCH {
+		d.Errorf("the shop after vtserve's end: %v, want no such process", err)
+	}
+}
+
+// kill ends vtserve with SIGKILL, and waits for the shop to end by itself.
+func (d *demo) kill() {
+	d.Helper()
+	d.command.Process.Kill()
+	d.command.Wait()
+	for deadline := time.Now().Add(patience); syscall.Kill(d.shop, 0) != syscall.ESRCH; {
+		if time.Now().After(deadline) {
+			d.Fatalf("the shop (pid %d) outlives vtserve", d.shop)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
