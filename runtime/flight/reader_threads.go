@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"time"
 )
 
 const (
@@ -32,6 +33,7 @@ func (r *Reader) scanThreads(ctx context.Context, visit func(rows []ThreadRow) b
 		a, b    = make([]byte, chunkBytes), make([]byte, chunkBytes)
 		rows    = make([]ThreadRow, 0, chunkRecords)
 		missing []string
+		still   = newPatience()
 	)
 	for ordinal, s := range segments {
 		if s.bad {
@@ -51,7 +53,7 @@ func (r *Reader) scanThreads(ctx context.Context, visit func(rows []ThreadRow) b
 			for i := range chunkRecords {
 				rec := (*[recordSize]byte)(a[i*recordSize:])
 				if !same && *rec != [recordSize]byte(b[i*recordSize:]) || rec[0]&1 != 0 {
-					if !r.copyStill(rec[:], offset+uint64(i*recordSize)) {
+					if !r.copyStill(rec[:], offset+uint64(i*recordSize), still) {
 						torn++
 						continue
 					}
@@ -75,16 +77,32 @@ func (r *Reader) scanThreads(ctx context.Context, visit func(rows []ThreadRow) b
 	return torn, r.incomplete(missing...)
 }
 
-// copyStill copies a record that begins with a version until two copies agree (V1).
-func (r *Reader) copyStill(rec []byte, offset uint64) bool {
+// patience bounds how often a scan copies records again, so that a file full of records that look
+// half written cannot hold a reader up.
+type patience struct{ quick, slow int }
+
+func newPatience() *patience { return &patience{quick: 50_000, slow: 64} }
+
+// copyStill copies a record that begins with a version until two copies agree (V1): at once a few
+// times, then with pauses, for a writer that lost its processor.
+func (r *Reader) copyStill(rec []byte, offset uint64, p *patience) bool {
 	var again [recordSize]byte
-	for range tornRetries {
+	for try := 0; p.quick > 0; try++ {
+		p.quick--
 		if r.src.readAt(rec, offset) < len(rec) || r.src.readAt(again[:len(rec)], offset) < len(rec) {
 			return false
 		}
 		if rec[0]&1 == 0 && bytes.Equal(rec, again[:len(rec)]) {
 			return true
 		}
+		if try < tornRetries {
+			continue
+		}
+		if try == 2*tornRetries || p.slow == 0 {
+			return false
+		}
+		p.slow--
+		time.Sleep(50 * time.Microsecond)
 	}
 	return false
 }
@@ -142,8 +160,9 @@ func (r *Reader) ThreadDetail(index uint32) (ThreadDetail, error) {
 		return ThreadDetail{}, fmt.Errorf("flight: read %s: no thread record %d: %w", r.path, index, ErrFormat)
 	}
 	var hot, cold, again [recordSize]byte
+	still := newPatience()
 	for range tornRetries {
-		if !r.copyStill(hot[:], offset) || r.src.readAt(cold[:], offset+coldOffset) < len(cold) || !r.copyStill(again[:], offset) {
+		if !r.copyStill(hot[:], offset, still) || r.src.readAt(cold[:], offset+coldOffset) < len(cold) || !r.copyStill(again[:], offset, still) {
 			break
 		}
 		le := binary.LittleEndian
@@ -180,7 +199,7 @@ func (r *Reader) name(n NameRef) (string, ThreadID) {
 	}
 	offset, ok := r.locate(segmentName, uint32(n-1), namesPerSegment, nameSize)
 	var b [nameSize]byte
-	if !ok || !r.copyStill(b[:], offset) {
+	if !ok || !r.copyStill(b[:], offset, newPatience()) {
 		return "", 0
 	}
 	le := binary.LittleEndian
@@ -206,6 +225,7 @@ func (r *Reader) Scopes() ([]ScopeRow, error) {
 		again   = make([]byte, scopesPerSegment*scopeSize)
 		le      = binary.LittleEndian
 		torn    int
+		still   = newPatience()
 	)
 	for ordinal, s := range segments {
 		if s.bad {
@@ -218,7 +238,7 @@ func (r *Reader) Scopes() ([]ScopeRow, error) {
 		for i := range scopesPerSegment {
 			b := (*[scopeSize]byte)(buf[i*scopeSize:])
 			if *b != [scopeSize]byte(again[i*scopeSize:]) || b[0]&1 != 0 {
-				if !r.copyStill(b[:], s.offset+uint64(i*scopeSize)) {
+				if !r.copyStill(b[:], s.offset+uint64(i*scopeSize), still) {
 					torn++
 					continue
 				}

@@ -353,12 +353,12 @@ func TestClockRunsWithTheKernels(t *testing.T) {
 
 func TestBlockers(t *testing.T) {
 	for b, want := range map[Blocker]string{
-		0:                       "",
-		BlockThread(12):         "thread #12",
-		BlockScope(3):           "scope #3",
-		BlockLock(0xc000010000): "lock 0xc000010000",
-		BlockFile(7):            "file #7",
-		MakeBlocker(200, 5):     "unknown(200) 0x5",
+		0:                     "",
+		BlockThread(12):       "thread #12",
+		BlockScope(3):         "scope #3",
+		BlockLock(0xc0010000): "lock 0xc0010000",
+		BlockFile(7):          "file #7",
+		MakeBlocker(200, 5):   "unknown(200) 0x5",
 	} {
 		if got := b.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
