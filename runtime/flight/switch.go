@@ -79,6 +79,47 @@ func (g *Ring) Unpark(rec *Record, id ThreadID, t Ticks, by ThreadID) {
 	g.publish(pos + 1)
 }
 
+// Start records that a thread was handed to its scheduler by another: the event thread-start. Its record was made
+// runnable by [Record.Init] or [Record.Runnable].
+func (g *Ring) Start(id ThreadID, t Ticks, by ThreadID) {
+	pos := g.pos
+	g.fill(pos, uint64(t), uint64(EventThreadStart)|g.carrier, uint64(id), uint64(by))
+	h := g.hdr
+	put64(&h.Counts[EventThreadStart], h.Counts[EventThreadStart]+1)
+	g.pos = pos + 1
+	g.publish(pos + 1)
+}
+
+// End records that a thread has ended: [Record.End], then the events thread-end and unmount.
+func (g *Ring) End(rec *Record, id ThreadID, t Ticks, how Reason) {
+	v := beginWrite(&rec.ver)
+	put32(&rec.word, uint32(StateFree))
+	put64(&rec.since, uint64(t))
+	put32(&rec.stack, 0)
+	put64(&rec.blocker, 0)
+	endWrite(&rec.ver, v)
+	pos := g.pos
+	g.fill(pos, uint64(t), uint64(EventThreadEnd)|uint64(how)<<8|g.carrier, uint64(id), 0)
+	g.publish(pos + 1)
+	g.fill(pos+1, uint64(t), uint64(EventUnmount)|uint64(how)<<8|g.carrier, uint64(id), 0)
+	h := g.hdr
+	put64(&h.Counts[EventThreadEnd], h.Counts[EventThreadEnd]+1)
+	put64(&h.Counts[EventUnmount], h.Counts[EventUnmount]+1)
+	g.pos = pos + 2
+	g.publish(pos + 2)
+}
+
+// Unstarted notes that the thread's scheduler has refused it: it is new again.
+func (rec *Record) Unstarted(t Ticks) {
+	if rec == nil {
+		return
+	}
+	v := beginWrite(&rec.ver)
+	put32(&rec.word, rec.word&^0xff|uint32(StateNew))
+	put64(&rec.since, uint64(t))
+	endWrite(&rec.ver, v)
+}
+
 // fill writes the slot of pos. It is small enough to be inlined.
 func (g *Ring) fill(pos, t, word, thread, arg uint64) {
 	e := (*event)(unsafe.Add(g.events, (pos&g.mask)*eventSize))
