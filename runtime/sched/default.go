@@ -32,10 +32,10 @@ var Default = sync.OnceValue(func() *ForkJoin {
 
 var firstBorn = make(chan *ForkJoin, 1)
 
-// inherited is the scheduler of a thread that is made here and given none.
-func inherited() Scheduler {
-	if t := Current(); t != nil {
-		return t.sched
+// inherited is the scheduler of a thread that is given none by the caller, on which me is mounted.
+func inherited(me *Task) Scheduler {
+	if me != nil {
+		return me.sched
 	}
 	if bubbled() {
 		return goroutines{}

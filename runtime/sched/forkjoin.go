@@ -82,6 +82,8 @@ type worker struct {
 	handOff handOff
 	pending *Task // only the carrier's goroutine can mount it: it needs a new routine
 	records flight.RecordCache
+	nextID  uint64 // see NewID
+	endID   uint64
 	free    *coro.Routine
 	freeLen int
 	ticks   uint32 // see progress.go

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -23,6 +24,8 @@ type carrier struct {
 	worker *worker    // nil for a goroutine that was lent by Run
 	ring   *flight.Ring
 	id     flight.CarrierID
+
+	instant flight.Ticks // a clock read while a thread ends, which serves all that comes of its end
 }
 
 type departure uint8
@@ -68,8 +71,8 @@ func (c *carrier) mount(t *Task, r *coro.Routine) {
 		}
 		c.give(r, t)
 	}
-	if t.rec.Load() != nil {
-		c.recordMount(t, flight.Now())
+	if rec := t.rec; rec != nil {
+		c.recordMount(t, rec, flight.Now())
 	}
 	t.on = c
 	c.ret = t.at
@@ -89,13 +92,15 @@ func mountLent(s *coro.Slot) {
 func (c *carrier) give(r *coro.Routine, t *Task) {
 	r.Task = unsafe.Pointer(t)
 	t.at = r.At
-	if t.rec.Load() != nil {
-		t.rec.Load().Goroutine(r.G(), 0)
-	}
 }
 
-func (c *carrier) recordMount(t *Task, now flight.Ticks) {
-	t.rec.Load().Mounted(now, c.id)
+// recordMount records that t, which rec is the record of, is mounted.
+func (c *carrier) recordMount(t *Task, rec *flight.Record, now flight.Ticks) {
+	if c.ring != nil {
+		c.ring.Mount(rec, t.id, now)
+		return
+	}
+	rec.Mounted(now, c.id)
 	c.emit(now, flight.EventMount, 0, 0, t.id, 0)
 }
 
@@ -121,12 +126,16 @@ func (t *Task) pause(p Pause) {
 		return
 	}
 	var now flight.Ticks
-	if t.rec.Load() != nil {
+	if rec := t.rec; rec != nil {
 		now = flight.Now()
 		stack := flight.Default().Stack(stackSkip)
-		t.rec.Load().Parked(now, p.State, p.Reason, stack, p.Blocker)
-		c.emit(now, flight.EventPark, p.Reason, stack, t.id, uint64(p.Blocker))
-		c.emit(now, flight.EventUnmount, p.Reason, 0, t.id, 0)
+		if c.ring != nil {
+			c.ring.Park(rec, t.id, now, p.State, p.Reason, stack, p.Blocker)
+		} else {
+			rec.Parked(now, p.State, p.Reason, stack, p.Blocker)
+			c.emit(now, flight.EventPark, p.Reason, stack, t.id, uint64(p.Blocker))
+			c.emit(now, flight.EventUnmount, p.Reason, 0, t.id, 0)
+		}
 	}
 	then := toPause
 	if m := t.timer; m != nil && m.armed {
@@ -145,11 +154,15 @@ func (t *Task) leaveYielding(c *carrier) {
 		return
 	}
 	var now flight.Ticks
-	if t.rec.Load() != nil {
+	if rec := t.rec; rec != nil {
 		now = flight.Now()
-		t.rec.Load().Yielded(now)
-		c.emit(now, flight.EventYield, 0, 0, t.id, 0)
-		c.emit(now, flight.EventUnmount, flight.ReasonYield, 0, t.id, 0)
+		if c.ring != nil {
+			c.ring.Yield(rec, t.id, now)
+		} else {
+			rec.Yielded(now)
+			c.emit(now, flight.EventYield, 0, 0, t.id, 0)
+			c.emit(now, flight.EventUnmount, flight.ReasonYield, 0, t.id, 0)
+		}
 	}
 	t.leave(c, toQueue, now)
 }
@@ -185,11 +198,11 @@ func (c *carrier) prepare(n *Task, now flight.Ticks) {
 		c.give(c.worker.spare(), n)
 	}
 	n.on = c
-	if n.rec.Load() != nil {
+	if rec := n.rec; rec != nil {
 		if now == 0 {
 			now = flight.Now()
 		}
-		c.recordMount(n, now)
+		c.recordMount(n, rec, now)
 	}
 }
 
@@ -216,8 +229,8 @@ func (c *carrier) finish() {
 		c.again(t)
 		return
 	}
-	if t.rec.Load() != nil {
-		t.rec.Load().Runnable(flight.Now(), 0)
+	if t.rec != nil {
+		t.rec.Runnable(flight.Now(), 0)
 	}
 	c.again(t)
 }
@@ -232,8 +245,8 @@ func (c *carrier) again(t *Task) {
 		// It lost its scheduler while it was runnable. Nobody waits for an answer here: it stays
 		// where it is, parked, and a later Unpark tries again.
 		t.word.Store(t.word.Load()&^stateMask | paused)
-		if t.rec.Load() != nil {
-			t.rec.Load().Parked(flight.Now(), flight.StateParked, flight.ReasonRejected, 0, 0)
+		if t.rec != nil {
+			t.rec.Parked(flight.Now(), flight.StateParked, flight.ReasonRejected, 0, 0)
 		}
 	}
 }
@@ -243,8 +256,8 @@ func execute(r *coro.Routine) {
 	for {
 		t := (*Task)(r.Task)
 		t.on.finish()
-		if t.rec.Load() != nil {
-			t.rec.Load().Goroutine(r.G(), 0)
+		if t.rec != nil {
+			t.rec.Goroutine(r.G(), 0)
 		}
 		t.runBody(r)
 		if !t.end(r) {
@@ -282,16 +295,20 @@ func (t *Task) ended(how flight.Reason, value any) {
 		Crash(t, value)
 	}
 	t.word.Store(done)
-	if rec := t.rec.Load(); rec != nil {
-		c := t.on
+	c := t.on
+	if rec := t.rec; rec != nil {
 		now := flight.Now()
-		c.emit(now, flight.EventThreadEnd, how, 0, t.id, 0)
-		c.emit(now, flight.EventUnmount, how, 0, t.id, 0)
-		rec.End(now)
-		t.rec.Store(nil)
-		if c.worker != nil {
+		for t.renaming.Load() != 0 {
+			runtime.Gosched()
+		}
+		if c.ring != nil {
+			c.instant = now // good for all that follows until user code runs
+			c.ring.End(rec, t.id, now, how)
 			c.worker.records.Put(flight.Default(), rec)
 		} else {
+			c.emit(now, flight.EventThreadEnd, how, 0, t.id, 0)
+			c.emit(now, flight.EventUnmount, how, 0, t.id, 0)
+			rec.End(now)
 			flight.Default().PutRecord(rec)
 		}
 	}
@@ -305,6 +322,8 @@ func (t *Task) end(r *coro.Routine) bool {
 	if c.worker == nil {
 		return false // the slot is home: Run's goroutine is in it
 	}
+	now := c.instant
+	c.instant = 0
 	n := c.next()
 	if n == nil {
 		c.worker.rest(r)
@@ -315,12 +334,15 @@ func (t *Task) end(r *coro.Routine) bool {
 		n.at = r.At
 		r.Task = unsafe.Pointer(n)
 		n.on = c
-		if n.rec.Load() != nil {
-			c.recordMount(n, flight.Now())
+		if rec := n.rec; rec != nil {
+			if now == 0 {
+				now = flight.Now()
+			}
+			c.recordMount(n, rec, now)
 		}
 		return true
 	}
-	c.prepare(n, 0)
+	c.prepare(n, now)
 	c.worker.rest(r)
 	return r.Idle(n.at)
 }
@@ -328,6 +350,7 @@ func (t *Task) end(r *coro.Routine) bool {
 // endDoomed is end for a routine that can take no further task.
 func (t *Task) endDoomed(r *coro.Routine) {
 	c := t.on
+	c.instant = 0
 	if c.worker == nil {
 		return
 	}

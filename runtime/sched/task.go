@@ -2,6 +2,7 @@ package sched
 
 import (
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -62,10 +63,12 @@ type Task struct {
 	word   atomic.Uint32
 	ticket atomic.Uint32 // 1: handed to a Scheduler's Execute, and not yet run
 
+	renaming atomic.Uint32 // 1: somebody writes the name
+
 	id    flight.ThreadID
 	body  Body
 	sched Scheduler
-	rec   atomic.Pointer[flight.Record]
+	rec   *flight.Record // nil: not recorded. Written before anybody else knows the task
 
 	at    *coro.Slot    // where the innermost goroutine is suspended; nil before the first mount
 	on    *carrier      // what it is mounted on; written by whoever mounts it
@@ -74,12 +77,9 @@ type Task struct {
 	unpin chan struct{} // wakes it while it is blocked (K4); lazily made
 }
 
-// Init makes t a task that is ready to [Task.Start]. A nil scheduler means the one of the calling thread,
-// or else the default.
+// Init makes t a task that is ready to [Task.Start]. A nil scheduler means, when it starts, the one of the calling
+// thread, or else the default.
 func (t *Task) Init(id flight.ThreadID, body Body, s Scheduler) {
-	if s == nil {
-		s = inherited()
-	}
 	t.id, t.body, t.sched = id, body, s
 }
 
@@ -93,7 +93,7 @@ func (t *Task) Body() Body { return t.body }
 func (t *Task) Scheduler() Scheduler { return t.sched }
 
 // Record returns the thread's record in the flight file, or nil.
-func (t *Task) Record() *flight.Record { return t.rec.Load() }
+func (t *Task) Record() *flight.Record { return t.rec }
 
 // Done reports whether the body has ended.
 func (t *Task) Done() bool { return t.word.Load()&stateMask == done }
@@ -120,11 +120,19 @@ func (t *Task) State() flight.State {
 	return flight.StateRunnable
 }
 
-// Rename sets the thread's name in its record.
+// Rename sets the thread's name in its record, from anywhere, unless it has ended.
 func (t *Task) Rename(name string) {
-	if rec := t.rec.Load(); rec != nil {
-		flight.Default().SetName(rec, name)
+	if t.rec == nil {
+		return
 	}
+	// The record is somebody else's soon after the thread's end, so the end waits: see ended.
+	for !t.renaming.CompareAndSwap(0, 1) {
+		runtime.Gosched()
+	}
+	if !t.Done() {
+		flight.Default().SetName(t.rec, name)
+	}
+	t.renaming.Store(0)
 }
 
 // Current returns the task that is mounted on the calling goroutine, or nil on a plain goroutine.
@@ -145,58 +153,88 @@ type Birth struct {
 	Flags flight.RecordFlags
 }
 
-// Announce makes a record of a task that is not started yet, in state new. Without it
-// [Task.Start] makes one.
+// Announce makes a record of a task that is not started yet, in state new. Without it [Task.Start] makes
+// one. [Task.Forget] takes it back.
 func (t *Task) Announce(b Birth) {
 	me := Current()
-	t.record(me, b, flight.StateNew, me.clock())
+	if t.sched == nil {
+		t.sched = inherited(me)
+	}
+	if flight.Default() != nil {
+		t.record(me, b, flight.StateNew, flight.Now())
+	}
 }
 
-// Start submits t to its scheduler for the first time. Beyond [ErrStarted], errors are the scheduler's:
-// then t is as it was.
+// Forget frees the record of a task that was announced and can never be started, since nobody knows it any more.
+func Forget(rec *flight.Record) {
+	rec.End(flight.Now())
+	flight.Default().PutRecord(rec)
+}
+
+// Start submits t to its scheduler for the first time. b describes it if it was not announced. Beyond [ErrStarted],
+// errors are the scheduler's: then t can be started again.
 func (t *Task) Start(b Birth) error {
 	if !t.word.CompareAndSwap(fresh, runnable) {
 		return ErrStarted
 	}
 	me := Current()
+	if t.sched == nil {
+		t.sched = inherited(me)
+	}
 	var now flight.Ticks
-	if rec := flight.Default(); rec != nil {
+	if flight.Default() != nil {
 		now = flight.Now()
-		if t.rec.Load() == nil {
+		if t.rec == nil {
 			t.record(me, b, flight.StateRunnable, now)
 		} else {
-			t.rec.Load().Runnable(now, me.threadID())
+			t.rec.Runnable(now, me.threadID())
 		}
-		me.emit(now, flight.EventThreadStart, 0, 0, t.id, uint64(me.threadID()))
+		if me != nil && me.on.ring != nil {
+			me.on.ring.Start(t.id, now, me.id)
+		} else {
+			me.emit(now, flight.EventThreadStart, 0, 0, t.id, uint64(me.threadID()))
+		}
 	}
 	if err := t.submit(me, now); err != nil {
 		t.word.Store(fresh)
-		if t.rec.Load() != nil {
-			t.rec.Load().End(now)
-			flight.Default().PutRecord(t.rec.Load())
-			t.rec.Store(nil)
-		}
+		t.rec.Unstarted(now)
 		return err
 	}
 	return nil
 }
 
+// NewID returns an id that no thread has had. Ids do not tell who is older: carriers take them in blocks.
+func NewID() flight.ThreadID {
+	w := Current().worker()
+	if w == nil {
+		return flight.ThreadID(lastID.Add(1))
+	}
+	if w.nextID == w.endID {
+		w.endID = lastID.Add(idBlock) + 1
+		w.nextID = w.endID - idBlock
+	}
+	id := w.nextID
+	w.nextID++
+	return flight.ThreadID(id)
+}
+
+var lastID atomic.Uint64
+
+const idBlock = 32
+
 func (t *Task) record(me *Task, b Birth, s flight.State, now flight.Ticks) {
 	r := flight.Default()
-	if r == nil {
-		return
-	}
 	if w := me.worker(); w != nil {
-		t.rec.Store(w.records.Get(r))
+		t.rec = w.records.Get(r)
 	} else {
-		t.rec.Store(r.GetRecord())
+		t.rec = r.GetRecord()
 	}
-	if t.rec.Load() == nil {
+	if t.rec == nil {
 		return
 	}
-	t.rec.Load().Init(s, t.id, b.Scope, me.threadID(), b.Entry, b.Flags, now)
+	t.rec.Init(s, t.id, b.Scope, me.threadID(), b.Entry, b.Flags, now)
 	if b.Name != "" {
-		r.SetName(t.rec.Load(), b.Name)
+		r.SetName(t.rec, b.Name)
 	}
 }
 
@@ -241,8 +279,8 @@ func (t *Task) ready(me *Task, was uint32) error {
 	now := t.recordUnpark(me)
 	if err := t.submit(me, now); err != nil {
 		t.word.Store(was)
-		if t.rec.Load() != nil {
-			t.rec.Load().Parked(now, flight.StateParked, flight.ReasonNone, 0, 0)
+		if t.rec != nil {
+			t.rec.Parked(now, flight.StateParked, flight.ReasonNone, 0, 0)
 		}
 		return err
 	}
@@ -250,12 +288,20 @@ func (t *Task) ready(me *Task, was uint32) error {
 }
 
 func (t *Task) recordUnpark(me *Task) (now flight.Ticks) {
-	if t.rec.Load() != nil {
-		now = flight.Now()
-		by := me.threadID()
-		t.rec.Load().Runnable(now, by)
-		me.emit(now, flight.EventUnpark, 0, 0, t.id, uint64(by))
+	rec := t.rec
+	if rec == nil {
+		return 0
 	}
+	if me == nil || me.on.ring == nil {
+		now = flight.Now()
+		rec.Runnable(now, me.threadID())
+		me.emit(now, flight.EventUnpark, 0, 0, t.id, uint64(me.threadID()))
+		return now
+	}
+	if now = me.on.instant; now == 0 {
+		now = flight.Now()
+	}
+	me.on.ring.Unpark(rec, t.id, now, me.id)
 	return now
 }
 
@@ -355,14 +401,6 @@ func (t *Task) threadID() flight.ThreadID {
 		return 0
 	}
 	return t.id
-}
-
-// clock reads the clock if anything is recorded.
-func (t *Task) clock() flight.Ticks {
-	if flight.Default() == nil {
-		return 0
-	}
-	return flight.Now()
 }
 
 // emit records an event from the calling goroutine, on which t is mounted unless it is nil.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A timer ends one timed park of a task, if nothing else has.
+// A timer ends one timed park of a task, if nothing else has. It also keeps what else only some tasks need.
 //
 //	M1  fired is set before the timer looks at the task, and the task's departure looks at fired after it
 //	    has become paused. So one of them sees the other, and the move from paused to runnable decides who
@@ -21,6 +21,8 @@ type timer struct {
 	armed bool          // the task's own
 	go1   *time.Timer   // instead of the heap, for threads in a synctest bubble
 	unpin chan struct{} // wakes the task while it is blocked (K4); lazily made
+
+	waiter Waiter // see NewWaiter
 }
 
 // wakeable returns t's timer, and makes it if there is none.

@@ -15,12 +15,19 @@ type Waiter struct {
 	wg    sync.WaitGroup // of a goroutine: it also works inside a synctest bubble
 }
 
-// NewWaiter returns a waiter for the calling thread or goroutine.
+// NewWaiter returns a waiter for the calling thread or goroutine. A thread has one: it must have been woken, or
+// never been queued, when the thread asks again.
 func NewWaiter() *Waiter {
-	w := &Waiter{task: Current()}
-	if w.task == nil {
+	t := Current()
+	if t == nil {
+		w := new(Waiter)
 		w.wg.Add(1)
+		return w
 	}
+	w := &t.wakeable().waiter
+	w.task = t
+	w.Next = nil
+	w.woken.Store(false)
 	return w
 }
 

@@ -167,10 +167,10 @@ func (t *Task) pausePinned(p Pause, why flight.Reason) {
 	c := t.on
 	var began flight.Ticks
 	var stack flight.StackID
-	if t.rec.Load() != nil {
+	if t.rec != nil {
 		began = flight.Now()
 		stack = flight.Default().Stack(stackSkip)
-		t.rec.Load().Pinned(began, why, stack, p.Blocker)
+		t.rec.Pinned(began, why, stack, p.Blocker)
 		c.ring.SetCarrier(flight.CarrierHeld)
 	}
 	if w := t.word.Load(); w&stateMask == runnable && t.word.CompareAndSwap(w, w&^stateMask|blocked) {
@@ -183,10 +183,10 @@ func (t *Task) pausePinned(p Pause, why flight.Reason) {
 	} else {
 		t.word.Store(t.word.Load()&^stateMask | runnable) // a permit came
 	}
-	if t.rec.Load() != nil {
+	if t.rec != nil {
 		now := flight.Now()
 		c.emit(now, flight.EventPinned, why, stack, t.id, uint64(now.Sub(began)))
-		t.rec.Load().Resumed(now)
+		t.rec.Resumed(now)
 		c.ring.SetCarrier(flight.CarrierRunning)
 	}
 }

@@ -58,6 +58,8 @@ type Scope struct {
 	closed, joined bool // the owner's own
 	forked         int
 
+	onPanic func(*vthread.Thread, any, []byte) // s.panicked, bound once
+
 	mu struct {
 		sync.Mutex
 		live   int // threads that have not ended
@@ -75,6 +77,7 @@ var lastID atomic.Uint64
 // of ctx ends it, but does not end threads that do not look at it.
 func Open(ctx context.Context, name string) *Scope {
 	s := &Scope{id: flight.ScopeID(lastID.Add(1)), name: name, owner: vthread.Current(), goroutine: coro.Goroutine()}
+	s.onPanic = s.panicked
 	var parent *Scope
 	if s.owner != nil {
 		s.outer, _ = s.owner.Innermost().(*Scope)
@@ -144,13 +147,13 @@ func (s *Scope) ForkNamed(name string, f func() error) *vthread.Thread {
 	s.mu.live++
 	s.mu.Unlock()
 	s.forked++
-	t := vthread.Builder{Name: name, Scope: s, OnPanic: s.panicked}.Unstarted(func() {
+	t, err := vthread.Builder{Name: name, Scope: s, OnPanic: s.onPanic}.TryStart(func() {
 		if err := f(); err != nil {
 			s.fail(err)
 		}
 	})
 	s.event(flight.EventScopeFork, t.ID())
-	if err := t.Start(); err != nil {
+	if err != nil {
 		s.fail(err)
 		s.ThreadEnded(t, flight.ReasonRejected)
 	}

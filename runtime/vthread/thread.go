@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 
@@ -23,6 +24,8 @@ type Thread struct {
 	scope   Scope                        // the thread belongs to
 	opened  Scope                        // the innermost that the thread has opened and not closed; the thread's own
 	joiners atomic.Pointer[sched.Waiter] // those who wait for the end; ended: nobody can any more
+
+	unstarted *runtime.Cleanup // of a thread made by Unstarted
 }
 
 // A Scope is what a thread belongs to, as its record has it, and who is told when it ends. Package structured
@@ -37,13 +40,6 @@ type Scope interface {
 
 // ended in place of the joiners says that the thread has ended.
 var ended = new(sched.Waiter)
-
-var lastID atomic.Uint64
-
-func init() { lastID.Store(uint64(mainID)) }
-
-// mainID is the id of the thread of [Main].
-const mainID flight.ThreadID = 1
 
 // A Builder makes threads. Its zero value makes what [Start] does. It may be copied and used again.
 type Builder struct {
@@ -68,19 +64,33 @@ type Builder struct {
 func Start(f func()) *Thread { return Builder{}.Start(f) }
 
 // Start makes a thread that executes f, and starts it. It does not block. It panics if the scheduler refuses
-// the thread; use [Builder.Unstarted] and [Thread.Start] where that can happen.
+// the thread; use [Builder.TryStart] where that can happen.
 func (b Builder) Start(f func()) *Thread {
-	t := b.make(f)
-	if err := t.task.Start(b.birth(f)); err != nil {
-		panic(fmt.Sprintf("vthread: start %s: %v", t, err))
+	t, err := b.TryStart(f)
+	if err != nil {
+		panic(err.Error())
 	}
 	return t
+}
+
+// TryStart is [Builder.Start] that returns the scheduler's refusal, and then a thread that is new.
+func (b Builder) TryStart(f func()) (*Thread, error) {
+	t := b.make(f)
+	if err := t.task.Start(b.birth(f)); err != nil {
+		return t, fmt.Errorf("vthread: start %s: %w", t, err)
+	}
+	return t, nil
 }
 
 // Unstarted makes a thread that executes f when [Thread.Start] is called. It stands in dumps as new.
 func (b Builder) Unstarted(f func()) *Thread {
 	t := b.make(f)
 	t.task.Announce(b.birth(f))
+	if rec := t.task.Record(); rec != nil {
+		// Else a thread that is never started stands in dumps forever.
+		t.unstarted = new(runtime.Cleanup)
+		*t.unstarted = runtime.AddCleanup(t, sched.Forget, rec)
+	}
 	return t
 }
 
@@ -93,7 +103,7 @@ func (b Builder) make(f func()) *Thread {
 		name := b.Name // b itself stays off the heap
 		t.name.Store(&name)
 	}
-	t.task.Init(flight.ThreadID(lastID.Add(1)), (*body)(t), b.Scheduler)
+	t.task.Init(sched.NewID(), (*body)(t), b.Scheduler)
 	return t
 }
 
@@ -113,6 +123,9 @@ func (b Builder) birth(f func()) sched.Birth {
 func (t *Thread) Start() error {
 	if err := t.task.Start(sched.Birth{Name: t.Name()}); err != nil {
 		return fmt.Errorf("vthread: start %s: %w", t, err)
+	}
+	if t.unstarted != nil {
+		t.unstarted.Stop()
 	}
 	return nil
 }
