@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -426,6 +427,40 @@ func TestStatLineOfAnyCommandIsParsed(t *testing.T) {
 	for _, line := range []string{"", "1 (a", "1 (a) S 1", "1 (a) S 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 x 0"} {
 		if got, err := parseStat([]byte(line)); err == nil {
 			t.Errorf("%q: got %v, want an error", line, got)
+		}
+	}
+}
+
+func TestAnotherUsersFileIsRefusedAsSuch(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to become another user")
+	}
+	dir := filepath.Join(tmpfsDir(t), "root's")
+	w := startWriter(t, "run", dir)
+	t.Setenv("VTSCOPE_DIR", dir)
+	type result struct{ open, openPID, list error }
+	done := make(chan result)
+	go func() {
+		runtime.LockOSThread() // for ever: the thread ends with the goroutine and its rights
+		const nobody, same = 65534, ^uintptr(0)
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, same, nobody, same); errno != 0 {
+			close(done)
+			return
+		}
+		var res result
+		_, res.open = Open(w.Path)
+		_, res.openPID = OpenPID(w.cmd.Process.Pid)
+		_, errs := List(dir)
+		res.list = errors.Join(errs...)
+		done <- res
+	}()
+	res, ok := <-done
+	if !ok {
+		t.Skip("needs the right to become another user")
+	}
+	for what, err := range map[string]error{"Open": res.open, "OpenPID": res.openPID, "List": res.list} {
+		if !errors.Is(err, ErrPermission) {
+			t.Errorf("%s: got %v, want ErrPermission", what, err)
 		}
 	}
 }
