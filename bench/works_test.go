@@ -14,18 +14,10 @@ import (
 // A work does n operations and returns the time that they took, without preparation.
 type work func(n int) time.Duration
 
-// works are the operations that [BenchmarkRecorder] measures with and without the recorder; their benchmarks
-// compare them with goroutines.
-var works = map[string]work{
-	"startjoin": startJoinThread,
-	"pingpong":  pingPongThreads,
-	"yield":     yieldThreads,
-}
-
 // onThread runs f on a thread of the default scheduler and waits for it.
 func onThread(f func()) { vthread.Start(f).Join() }
 
-// oneCarrier runs f with a scheduler that has one carrier.
+// withCarriers runs f with a scheduler that has n carriers.
 func withCarriers(n int, f func(s sched.Scheduler)) {
 	s, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: n})
 	if err != nil {

@@ -44,16 +44,16 @@ var notYet = [][2]string{
 
 // A run is one call of the test binary in each round.
 type run struct {
-	pattern   string // of -test.bench
-	benchtime string
+	benchmarks []string
+	benchtime  string
 }
 
-// runs make a round. Recorder and what follows do the same number of operations however long they take.
+// runs make a round. Blocked and what follows do the same number of operations however long they take.
 var runs = []run{
-	{"^Benchmark(StartJoin|StartJoinFromGoroutine|PingPong|Yield)$", "200ms"},
-	{"^Benchmark(Blocked|Recorder)$", "3x"},
-	{"^Benchmark(MemoryPerThread|Sleep)$", "1x"},
+	{[]string{"StartJoin", "StartJoinFromGoroutine", "PingPong", "Yield"}, "200ms"},
+	{[]string{"Blocked", "Recorder"}, "3x"},
+	{[]string{"MemoryPerThread", "Sleep"}, "1x"},
 }
 
-// snapshotRun is done once, for all rounds: its threads stay from one measurement to the next.
-var snapshotRun = run{"^BenchmarkSnapshot$", "5x"}
+// once is done for all rounds in one call: its threads stay from one measurement to the next.
+var once = run{[]string{"Snapshot"}, "5x"}

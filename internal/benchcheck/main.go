@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,17 +18,23 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 5, "how often each benchmark runs; figures are medians")
 	strict := flag.Bool("strict", false, "exit 1 when a budget is over")
+	only := flag.String("only", "", "measure just the budgets whose name matches the `expression`")
 	verbose := flag.Bool("v", false, "print what the benchmarks print")
 	flag.Parse()
 	if flag.NArg() > 0 || *rounds < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
+	wanted, err := regexp.Compile(*only)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "bench-check: -only: %v\n", err)
+		os.Exit(2)
+	}
 	var progress io.Writer = io.Discard
 	if *verbose {
 		progress = os.Stderr
 	}
-	over, err := check(*rounds, os.Stdout, progress)
+	over, err := check(wanted, *rounds, os.Stdout, progress)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "bench-check: %v\n", err)
 		os.Exit(1)
@@ -37,8 +44,8 @@ func main() {
 	}
 }
 
-// check measures everything and reports it.
-func check(rounds int, out, progress io.Writer) (over int, err error) {
+// check measures the wanted budgets and reports them.
+func check(wanted *regexp.Regexp, rounds int, out, progress io.Writer) (over int, err error) {
 	dir, err := os.MkdirTemp("", "benchcheck")
 	if err != nil {
 		return 0, err
@@ -48,19 +55,20 @@ func check(rounds int, out, progress io.Writer) (over int, err error) {
 	if out, err := exec.Command("go", "test", "-c", "-o", binary, "./bench").CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build the benchmarks: %w\n%s", err, out)
 	}
+	chosen := slices.DeleteFunc(slices.Clone(budgets), func(b budget) bool { return !wanted.MatchString(b.name) })
 	all := figures{}
 	for range rounds {
 		for _, r := range runs {
-			if err := r.do(binary, 1, all, progress); err != nil {
+			if err := r.do(binary, chosen, 1, all, progress); err != nil {
 				return 0, err
 			}
 		}
 	}
-	if err := snapshotRun.do(binary, rounds, all, progress); err != nil {
+	if err := once.do(binary, chosen, rounds, all, progress); err != nil {
 		return 0, err
 	}
 	var verdicts []verdict
-	for _, b := range budgets {
+	for _, b := range chosen {
 		v, e := judge(b, all)
 		err = errors.Join(err, e)
 		verdicts = append(verdicts, v)
@@ -71,9 +79,27 @@ func check(rounds int, out, progress io.Writer) (over int, err error) {
 	return report(out, verdicts), nil
 }
 
+// pattern selects the run's benchmarks that the budgets need; "" if none.
+func (r run) pattern(chosen []budget) string {
+	var names []string
+	for _, name := range r.benchmarks {
+		if slices.ContainsFunc(chosen, func(b budget) bool { return strings.HasPrefix(b.of.benchmark, name+"/") }) {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return "^Benchmark(" + strings.Join(names, "|") + ")$"
+}
+
 // do runs the benchmarks in the folder of their package and adds what they print.
-func (r run) do(binary string, count int, all figures, progress io.Writer) error {
-	c := exec.Command(binary, "-test.run", "^$", "-test.bench", r.pattern, "-test.benchtime", r.benchtime,
+func (r run) do(binary string, chosen []budget, count int, all figures, progress io.Writer) error {
+	pattern := r.pattern(chosen)
+	if pattern == "" {
+		return nil
+	}
+	c := exec.Command(binary, "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", r.benchtime,
 		"-test.count", strconv.Itoa(count), "-test.timeout", "10m")
 	c.Dir = "bench"
 	c.Stderr = os.Stderr
@@ -86,7 +112,7 @@ func (r run) do(binary string, count int, all figures, progress io.Writer) error
 	}
 	rest, err := all.read(io.TeeReader(stdout, progress))
 	if e := c.Wait(); e != nil {
-		return fmt.Errorf("%s: %w\n%s", r.pattern, e, rest)
+		return fmt.Errorf("%s: %w\n%s", pattern, e, rest)
 	}
 	return err
 }

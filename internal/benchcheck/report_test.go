@@ -75,3 +75,20 @@ func TestTheReportEndsWithItsCounts(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryBudgetIsMeasuredByExactlyOneRun(t *testing.T) {
+	for _, b := range budgets {
+		n := 0
+		for _, r := range append(runs, once) {
+			if r.pattern([]budget{b}) != "" {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s: got %d runs, want 1", b.name, n)
+		}
+		if name, _, _ := strings.Cut(b.of.benchmark, "/"); b.over.benchmark != "" && !strings.HasPrefix(b.over.benchmark, name+"/") {
+			t.Errorf("%s: its peer %s is of another benchmark, so not of the same run", b.name, b.over.benchmark)
+		}
+	}
+}
