@@ -55,3 +55,23 @@ func compile(t *testing.T, program string) {
 		t.Errorf("README.md: %v\n%s\n%s", err, out, program)
 	}
 }
+
+var link = regexp.MustCompile(`\]\(([^)#: ]+)(#[^)]*)?\)`)
+
+func TestLinksLeadToFiles(t *testing.T) {
+	links := 0
+	for _, name := range tracked(t) {
+		if !strings.HasSuffix(name, ".md") {
+			continue
+		}
+		for _, m := range link.FindAllStringSubmatch(string(read(t, name)), -1) {
+			links++
+			if _, err := os.Stat(filepath.Join(root(t), filepath.Dir(name), m[1])); err != nil {
+				t.Errorf("%s: link to %s: %v", name, m[1], err)
+			}
+		}
+	}
+	if links < 5 {
+		t.Errorf("found %d links: the pages were not read", links)
+	}
+}
