@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 )
 
@@ -160,10 +161,21 @@ func (c *Continuation) main(r *coro.Routine) {
 		c.state.Store(ended)
 		r.Exit()
 	}()
-	c.body()
+	c.begin()
 	returned = true
 	c.body = nil
 	c.state.Store(ended)
+}
+
+// endStacks says that recorded stacks have been told where continuations begin.
+var endStacks atomic.Bool
+
+//go:noinline
+func (c *Continuation) begin() {
+	if !endStacks.Load() && endStacks.CompareAndSwap(false, true) {
+		flight.EndStacks(1)
+	}
+	c.body()
 }
 
 // Suspend suspends the innermost continuation of the prompt that encloses the caller, and all continuations nested in it; the

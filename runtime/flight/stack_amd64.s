@@ -1,19 +1,26 @@
 #include "textflag.h"
 
 // A frame pointer points to the caller's saved one, and the return address lies above. Each saved
-// one must lie further up and below g.stack.hi, the second word of g.
+// one must lie further up and below g.stack.hi, the second word of g. The walk also ends before a return
+// address of stackEnds.
 
 // func hashFrames() (sum uint64, n int)
 TEXT ·hashFrames(SB), NOSPLIT|NOFRAME, $0-16
 	MOVQ (TLS), R8
 	MOVQ 8(R8), R9
 	LEAQ ·stackKeys(SB), R10
+	MOVQ ·stackEnds+0(SB), SI
+	MOVQ ·stackEnds+8(SB), DI
 	XORL AX, AX
 	XORL CX, CX
 	MOVQ BP, DX
 
 hash:
 	MOVQ  8(DX), R11
+	CMPQ  R11, SI
+	JEQ   hashed
+	CMPQ  R11, DI
+	JEQ   hashed
 	IMULQ (R10)(CX*8), R11
 	MOVQ  (DX), R12
 	ADDQ  R11, AX
@@ -36,6 +43,8 @@ hashed:
 TEXT ·copyFrames(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ (TLS), R8
 	MOVQ 8(R8), R9
+	MOVQ ·stackEnds+0(SB), SI
+	MOVQ ·stackEnds+8(SB), DI
 	MOVQ to+0(FP), R10
 	MOVQ max+8(FP), R13
 	XORL CX, CX
@@ -45,6 +54,10 @@ copy:
 	CMPQ CX, R13
 	JCC  copied
 	MOVQ 8(DX), R11
+	CMPQ R11, SI
+	JEQ  copied
+	CMPQ R11, DI
+	JEQ  copied
 	MOVQ R11, (R10)(CX*8)
 	INCQ CX
 	MOVQ (DX), R12

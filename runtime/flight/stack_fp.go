@@ -2,6 +2,8 @@
 
 package flight
 
+import "sync/atomic"
+
 // hashFrames follows the frame pointers from its caller's frame to the goroutine's first, and sums
 // up the return addresses times [stackKeys]. n is their number; maxStackDepth+1 if there are more.
 // The innermost return address is the one of its caller, not its own. It stays within the
@@ -14,6 +16,22 @@ func hashFrames() (sum uint64, n int)
 //
 //go:noescape
 func copyFrames(to *uint64, max int) (n int)
+
+// stackEnds are the return addresses at which walks end: what lies above is the same in every stack. They are
+// stored once each, and read by the assembly.
+var stackEnds [2]uint64
+
+// EndStacks makes recorded stacks end with the function that calls it: its callers are the runtime's, the same for
+// all threads, and cost as much on every walk as the frames that tell something. which is 0 or 1, for the two kinds of
+// stacks there are. Calls after the first one for each are ignored. On architectures without frame pointers it does nothing.
+//
+//go:noinline
+func EndStacks(which int) {
+	var pcs [2]uint64
+	if copyFrames(&pcs[0], 2) == 2 { // into our caller, and into its caller
+		atomic.CompareAndSwapUint64(&stackEnds[which], 0, pcs[1])
+	}
+}
 
 // Stack interns the stack of its caller, without the skip innermost calls (inlined ones count), and
 // returns its id: 0 when there is no room. A stack met before costs some nanoseconds, takes no lock

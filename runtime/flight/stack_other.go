@@ -47,3 +47,6 @@ func (r *Recorder) Stack(skip int) StackID {
 	}
 	return r.publishStack(id, h, n, flags, uint64(skip))
 }
+
+// EndStacks does nothing here.
+func EndStacks(int) {}

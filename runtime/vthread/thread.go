@@ -214,10 +214,17 @@ func (t *Thread) Join() {
 	w.Wait(sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonJoin, Blocker: flight.BlockThread(t.ID())})
 }
 
+// endStacks says that recorded stacks have been told where threads begin.
+var endStacks atomic.Bool
+
 // A body is a thread as its task sees it.
 type body Thread
 
+//go:noinline
 func (b *body) Run() {
+	if !endStacks.Load() && endStacks.CompareAndSwap(false, true) {
+		flight.EndStacks(0)
+	}
 	f := b.f
 	b.f = nil
 	f()
