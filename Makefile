@@ -49,6 +49,7 @@ $(programs:%=bin/%): bin/%:
 	@$(GO) build -o $@ $(from_$*)
 
 run: build
+	@echo 'the commands are in bin; in another terminal: export PATH="$(CURDIR)/bin:$$PATH"'
 	@exec bin/vtserve --demo
 
 # --- test ---
@@ -76,7 +77,7 @@ shard = awk -v shard='$(or $(SHARD),1/1)' 'BEGIN { split(shard, s, "/") } (NR - 
 
 # --- check ---
 
-checks := fmt vet lint generate ui skips race invariants chan-coro one-processor recorder-off no-cgo darwin windows arm64
+checks := fmt vet lint generate ui skips race invariants chan-coro no-linkname one-processor recorder-off no-cgo darwin windows arm64
 check: $(checks:%=check-%)
 	@echo "check: $(words $(checks)) of $(words $(checks)) passed"
 
@@ -113,6 +114,9 @@ check-invariants:
 
 check-chan-coro:
 	@$(gotest) -tags vtscope_chan $(RUNTIME)
+
+check-no-linkname:
+	@$(gotest) -tags vtscope_nolinkname $(RUNTIME)
 
 check-one-processor:
 	@GOMAXPROCS=1 $(gotest) -count=1 $(RUNTIME)
