@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { Banner } from "./banner";
 import { Carriers } from "./carriers";
 import { Groups, chosenGroup } from "./groups";
@@ -15,7 +15,8 @@ export function App({ state, store }: { state: State; store: Store }) {
   const [all, showAll] = useState(false);
   const pick = (process: string): void => store.go({ process });
 
-  useEffect(() => {
+  // Before the next key can come: a later effect would let it act on the panel that was active.
+  useLayoutEffect(() => {
     const press = (e: KeyboardEvent): void => {
       if (e.ctrlKey || e.metaKey || e.altKey) return;
       if (e.target instanceof Element && e.target.closest("select, input, textarea, button, a")) return;

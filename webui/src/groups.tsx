@@ -47,7 +47,7 @@ export function Groups({ state, active, activate, choose }: GroupsProps) {
       {!groups || groups.missing || placed.length === 0 ? (
         <Empty>{why(state)}</Empty>
       ) : (
-        <div class="list" role="listbox" aria-label="stack groups" ref={list}>
+        <div class="list" role="listbox" aria-label="stack groups" data-of={groups.scope} ref={list}>
           <div class="row head" aria-hidden="true">
             <span>threads</span>
             <span>change</span>
