@@ -87,6 +87,7 @@ type worker struct {
 	free    *coro.Routine
 	freeLen int
 	ticks   uint32 // see progress.go
+	fair    uint32 // the ticks when the carrier last looked at the shared queue first
 	extra   bool   // beyond Parallelism
 	idle    bool   // guarded by fj.mu
 	wake    chan struct{}
@@ -260,10 +261,14 @@ func (fj *ForkJoin) takeShared(w *worker) *Task {
 	return first
 }
 
+// fairEvery is after how many switches a carrier looks at the shared queue, and at its own queue before its
+// hand-off slot.
+const fairEvery = 64
+
 // direct takes the task that a thread which leaves w hands the carrier to; nil sends it to the carrier's goroutine.
 func (w *worker) direct() *Task {
 	w.progress()
-	if w.ticks&63 == 0 {
+	if w.ticks-w.fair >= fairEvery {
 		return nil
 	}
 	t := w.takeOwn()
@@ -385,7 +390,8 @@ func (w *worker) linger() *Task {
 // search looks everywhere once.
 func (w *worker) search() *Task {
 	fj := w.fj
-	if w.ticks&63 == 0 {
+	if w.ticks-w.fair >= fairEvery {
+		w.fair = w.ticks
 		if t := fj.takeShared(w); t != nil {
 			return t
 		}

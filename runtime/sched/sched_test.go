@@ -439,3 +439,69 @@ func TestSwitchesDoNotAllocate(t *testing.T) {
 	x.Join()
 	y.Join()
 }
+
+// YD-03, and nobody starves behind two threads that hand the carrier to each other.
+func TestPingPongStarvesNeitherTheOwnNorTheSharedQueue(t *testing.T) {
+	b := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1})}
+	var stop, own, shared atomic.Bool
+	var x, y *vthread.Thread
+	x = b.Unstarted(func() {
+		queued := b.Start(func() { vthread.Yield(); own.Store(true) })
+		y.Unpark() // the hand-off slot is taken: behind the one above
+		for !stop.Load() {
+			y.Unpark()
+			vthread.Park()
+		}
+		queued.Join()
+		y.Unpark()
+	})
+	y = b.Unstarted(func() {
+		for !stop.Load() {
+			x.Unpark()
+			vthread.Park()
+		}
+		x.Unpark()
+	})
+	x.Start()
+	y.Start()
+	late := b.Start(func() { vthread.Yield(); shared.Store(true) }) // from a goroutine: to the shared queue
+	await(t, "both", func() bool { return own.Load() && shared.Load() })
+	stop.Store(true)
+	for _, th := range []*vthread.Thread{x, y, late} {
+		th.Join()
+	}
+}
+
+func TestAYieldWithAnEmptyQueueGoesBehindTheSharedOne(t *testing.T) {
+	b := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1})}
+	var order strings.Builder
+	var other *vthread.Thread
+	b.Start(func() {
+		started := make(chan struct{})
+		go func() { other = b.Start(func() { order.WriteByte('B') }); close(started) }()
+		<-started
+		order.WriteByte('A')
+		vthread.Yield()
+		order.WriteByte('A')
+	}).Join()
+	other.Join()
+	if order.String() != "ABA" {
+		t.Fatalf("got %s, want ABA", order.String())
+	}
+}
+
+func TestCloseRunsWhatWasStartedBefore(t *testing.T) {
+	for range 200 {
+		fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		th := vthread.Builder{Scheduler: fj}.Start(func() { vthread.Yield() })
+		if err := fj.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if s := th.State(); s != flight.StateDone {
+			t.Fatalf("the thread is %v, want done", s)
+		}
+	}
+}

@@ -16,7 +16,7 @@ import (
 //	C2  A thread leaves in two halves. It says in left and then why it leaves, and switches away; whoever continues on the
 //	    carrier completes the departure with [carrier.finish]. Only then may others mount it (K3).
 //	C3  A thread that leaves hands the carrier to the next one directly if it can: one switch
-//	    instead of two. Else, and every 64th time, it goes back to the carrier's goroutine.
+//	    instead of two. Else, and every 64th time ([fairEvery]), it goes back to the carrier's goroutine.
 type carrier struct {
 	ret    *coro.Slot // where the carrier's goroutine waits
 	left   *Task      // who has just left
@@ -238,6 +238,12 @@ func (c *carrier) finish() {
 // again submits a thread that has just left and can go on.
 func (c *carrier) again(t *Task) {
 	if w := c.worker; w != nil && t.sched == Scheduler(w.fj) {
+		if c.then == toQueue && w.fj.sharedLen.Load() > 0 && w.queue.empty() {
+			// At the end of its own queue it would be the next again.
+			if w.fj.share(t, t, 1) == nil {
+				return
+			}
+		}
 		w.put(t)
 		return
 	}

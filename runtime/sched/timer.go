@@ -18,9 +18,10 @@ type timer struct {
 	park  uint32        // the number of the park, in its place in the word
 	index int           // in the heap, or -1; guarded by timers.mu
 	fired atomic.Bool
-	armed bool          // the task's own
-	go1   *time.Timer   // instead of the heap, for threads in a synctest bubble
-	unpin chan struct{} // wakes the task while it is blocked (K4); lazily made
+	armed bool // the task's own
+
+	bubbled *time.Timer   // instead of the heap, for threads in a synctest bubble; guarded by timers.mu
+	unpin   chan struct{} // wakes the task while it is blocked (K4); lazily made
 
 	waiter Waiter // see NewWaiter
 }
@@ -51,9 +52,17 @@ func (m *timer) arm(t *Task, when time.Duration, park uint32) {
 	m.park = park
 	m.armed = true
 	if _, bubbled := t.sched.(goroutines); bubbled {
-		m.go1 = time.AfterFunc(when-time.Since(epoch), func() {
-			if late := m.expire(); late != nil {
-				late.ready(nil, park|paused)
+		timers.mu.Lock()
+		defer timers.mu.Unlock()
+		m.bubbled = time.AfterFunc(when-time.Since(epoch), func() {
+			timers.mu.Lock()
+			var late *Task
+			if m.bubbled != nil && m.park == park { // else it was disarmed meanwhile
+				late = m.expire()
+			}
+			timers.mu.Unlock()
+			if late != nil {
+				_ = late.ready(nil, park|paused) // this scheduler refuses nothing
 			}
 		})
 		return
@@ -65,9 +74,11 @@ func (m *timer) arm(t *Task, when time.Duration, park uint32) {
 // disarm stops the timer and reports whether it had fired.
 func (m *timer) disarm() (fired bool) {
 	m.armed = false
-	if m.go1 != nil {
-		m.go1.Stop()
-		m.go1 = nil
+	if m.bubbled != nil {
+		timers.mu.Lock()
+		m.bubbled.Stop()
+		m.bubbled = nil
+		timers.mu.Unlock()
 	} else {
 		timers.remove(m) // waits for an expiry under way, fired or not
 	}

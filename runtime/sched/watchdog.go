@@ -60,7 +60,15 @@ func (fj *ForkJoin) watch() {
 			}
 		case <-fj.stop:
 			// Carriers go on until they find nothing; what is held then has no helpers any more.
-			return
+			for {
+				select {
+				case <-fj.starter: // for a task that nobody has taken yet
+					fj.startCarrier(false)
+					continue
+				default:
+				}
+				return
+			}
 		}
 	}
 }
