@@ -310,8 +310,8 @@ func TestStoppedAndKilledProcessesCanBeRead(t *testing.T) {
 	}
 	defer r.Close()
 	p := waitStatus(t, r, StatusRunning)
-	if p.PID != pid || p.Path != w.Path || p.Threads != 1 || p.UID != os.Getuid() {
-		t.Errorf("got %+v, want pid %d, path %s, 1 thread", p, pid, w.Path)
+	if p.PID != pid || p.Path != w.Path || p.UID != os.Getuid() {
+		t.Errorf("got %+v, want pid %d, path %s", p, pid, w.Path)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) { // until the stack has names
 		if s, err := r.Stack(w.Stack); err != nil || s.Unsymbolised == 0 || time.Now().After(deadline) {
@@ -322,8 +322,8 @@ func TestStoppedAndKilledProcessesCanBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitStatus(t, r, StatusStopped)
-	if _, found, err := r.FindThread(1); !found && err != nil {
-		t.Errorf("stopped: found %v, error %v", found, err)
+	if _, err := r.Threads(t.Context(), func([]ThreadRow) {}); err != nil { // its one thread may be half written
+		t.Errorf("stopped: %v", err)
 	}
 	if err := w.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

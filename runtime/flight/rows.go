@@ -53,7 +53,7 @@ type Process struct {
 	Status    Status
 	Path      string    // of the flight file
 	LastSeen  time.Time // newest sign of life; of a live process the present
-	Threads   int       // threads started and not ended, from the counts of events
+	Threads   int       // threads started and not ended, from the counts of events: not of one instant
 }
 
 // A Lost tells what the recorder could not record.
