@@ -31,6 +31,7 @@ var tasks = map[string]func(task) int64{
 	"memory-goroutines": func(t task) int64 { return parkedGoroutines(t.N, t.Depth) },
 	"sleep-threads":     func(t task) int64 { return int64(sleepThreads(t.N)) },
 	"sleep-goroutines":  func(t task) int64 { return int64(sleepGoroutines(t.N)) },
+	"churn":             churn,
 	"sleep-warm": func(t task) int64 {
 		sleepThreads(t.N)
 		return int64(sleepThreads(t.N))
@@ -67,25 +68,31 @@ func TestMain(m *testing.M) {
 // child runs a task in a new process, and returns its answer for each of the n.
 func child(tb testing.TB, t task, env ...string) float64 {
 	tb.Helper()
-	order, err := json.Marshal(t)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	c := exec.Command(self)
-	c.Env = append(append(os.Environ(), childEnv+"="+string(order)), env...)
+	c := selfAs(t, env...)
 	c.Stderr = os.Stderr
 	began := time.Now()
 	out, err := c.Output()
 	if err != nil {
-		tb.Fatalf("%s after %v: %v", order, time.Since(began), err)
+		tb.Fatalf("%v after %v: %v", t, time.Since(began), err)
 	}
 	var answer int64
 	if _, err := fmt.Fscan(bytes.NewReader(out), &answer); err != nil {
-		tb.Fatalf("%s: answer %q: %v", order, out, err)
+		tb.Fatalf("%v: answer %q: %v", t, out, err)
 	}
 	return float64(answer) / float64(t.N)
+}
+
+// selfAs is this binary as a child that does the task.
+func selfAs(t task, env ...string) *exec.Cmd {
+	order, err := json.Marshal(t)
+	if err != nil {
+		panic(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	c := exec.Command(self)
+	c.Env = append(append(os.Environ(), childEnv+"="+string(order)), env...)
+	return c
 }

@@ -12,18 +12,25 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
 
+// A program is a running child that ends when its standard input does.
+type program struct {
+	line    string // that it was waited for
+	pid     int
+	command *exec.Cmd
+	stdin   io.Closer
+	stdout  io.Reader
+	remove  string // a folder
+}
+
 // A storm is a running fixtures/storm.
 type storm struct {
-	pid     int
-	took    time.Duration // until all threads were parked
-	dir     string
-	command *exec.Cmd
-	stdin   io.Closer // the storm ends when it is closed
-	stdout  io.Reader
+	*program
+	took time.Duration // until all threads were parked
 }
 
 // millionThreads starts a storm at the first call. [TestMain] ends it: starting it takes longer than looking at it.
@@ -38,7 +45,10 @@ var millionThreads = sync.OnceValues(func() (*storm, error) {
 // atExit is what [TestMain] does at the end.
 var atExit []func() error
 
-var parkedLine = regexp.MustCompile(`threads parked in ([0-9.]+)s; pid (\d+);`)
+var (
+	pidInLine  = regexp.MustCompile(`pid (\d+)`)
+	timeInLine = regexp.MustCompile(`parked in ([0-9.]+)s`)
+)
 
 // startStorm returns when all threads of the storm are parked.
 func startStorm(threads int) (*storm, error) {
@@ -46,43 +56,60 @@ func startStorm(threads int) (*storm, error) {
 	if err != nil {
 		return nil, err
 	}
-	program := filepath.Join(dir, "storm")
-	if out, err := exec.Command("go", "build", "-o", program, "../fixtures/storm").CombinedOutput(); err != nil {
+	file := filepath.Join(dir, "storm")
+	if out, err := exec.Command("go", "build", "-o", file, "../fixtures/storm").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build storm: %w\n%s", err, out)
 	}
-	s := &storm{dir: dir, command: exec.Command(program,
-		"-threads", strconv.Itoa(threads), "-depth", "20", "-scopes", "7", "-hold", "0", "-exit-with-stdin")}
-	stdin, err := s.command.StdinPipe()
+	p, err := startProgram("threads parked in", exec.Command(file,
+		"-threads", strconv.Itoa(threads), "-depth", "20", "-scopes", "7", "-hold", "0", "-exit-with-stdin"))
 	if err != nil {
 		return nil, err
 	}
-	stdout, err := s.command.StdoutPipe()
+	p.remove = dir
+	m := timeInLine.FindStringSubmatch(p.line)
+	if m == nil {
+		return nil, fmt.Errorf("storm: no time in %q", p.line)
+	}
+	seconds, err := strconv.ParseFloat(m[1], 64)
+	return &storm{p, time.Duration(seconds * float64(time.Second))}, err
+}
+
+// startProgram returns when the program has printed a line with the words, and its pid.
+func startProgram(words string, c *exec.Cmd) (*program, error) {
+	stdin, err := c.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	s.stdin, s.stdout = stdin, stdout
-	if err := s.command.Start(); err != nil {
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p := &program{command: c, stdin: stdin, stdout: stdout}
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
 		return nil, err
 	}
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
-		m := parkedLine.FindStringSubmatch(lines.Text())
-		if m == nil {
+		if p.line = lines.Text(); !strings.Contains(p.line, words) {
 			continue
 		}
-		seconds, err := strconv.ParseFloat(m[1], 64)
-		if err != nil {
-			return nil, err
+		m := pidInLine.FindStringSubmatch(p.line)
+		if m == nil {
+			return nil, fmt.Errorf("no pid in %q", p.line)
 		}
-		s.took = time.Duration(seconds * float64(time.Second))
-		s.pid, err = strconv.Atoi(m[2])
-		return s, err
+		p.pid, err = strconv.Atoi(m[1])
+		return p, err
 	}
-	return nil, errors.Join(errors.New("storm ended before its threads were parked"), s.end())
+	return nil, errors.Join(fmt.Errorf("%s ended before it printed %q", c, words), p.end())
 }
 
-// end lets the storm release its threads, and waits for it.
-func (s *storm) end() error {
-	s.stdin.Close()
-	io.Copy(io.Discard, s.stdout)
-	return errors.Join(s.command.Wait(), os.RemoveAll(s.dir))
+// end closes the program's standard input and waits for it.
+func (p *program) end() error {
+	p.stdin.Close()
+	io.Copy(io.Discard, p.stdout)
+	err := p.command.Wait()
+	if p.remove != "" {
+		err = errors.Join(err, os.RemoveAll(p.remove))
+	}
+	return err
 }

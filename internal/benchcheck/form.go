@@ -14,8 +14,9 @@ var (
 	ratio = form{func(of, over float64) float64 { return of / over }, func(v float64) string { return fmt.Sprintf("%.2f x", v) }}
 	added = form{func(of, over float64) float64 { return of/over - 1 }, func(v float64) string { return fmt.Sprintf("%+.0f %%", v*100) }}
 
-	nanos   = form{own, func(v float64) string { return fmt.Sprintf("%.0f ns", v) }}
-	millis  = form{own, func(v float64) string { return fmt.Sprintf("%.1f ms", v) }}
-	seconds = form{own, func(v float64) string { return fmt.Sprintf("%.1f s", v) }}
-	bytes   = form{own, func(v float64) string { return fmt.Sprintf("%.0f B", v) }}
+	nanos      = form{own, func(v float64) string { return fmt.Sprintf("%.0f ns", v) }}
+	millis     = form{own, func(v float64) string { return fmt.Sprintf("%.1f ms", v) }}
+	seconds    = form{own, func(v float64) string { return fmt.Sprintf("%.1f s", v) }}
+	processors = form{own, func(v float64) string { return fmt.Sprintf("%.2f CPU", v) }}
+	bytes      = form{own, func(v float64) string { return fmt.Sprintf("%.0f B", v) }}
 )

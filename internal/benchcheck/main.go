@@ -117,7 +117,7 @@ func (r run) do(binary string, chosen []budget, count int, all figures, progress
 	return err
 }
 
-var processors = regexp.MustCompile(`-\d+$`)
+var suffix = regexp.MustCompile(`-\d+$`)
 
 // read takes the figures from a benchmark's output, and returns the other lines.
 func (f figures) read(r io.Reader) (rest string, err error) {
@@ -126,7 +126,7 @@ func (f figures) read(r io.Reader) (rest string, err error) {
 		words := strings.Fields(lines.Text())
 		name, ok := "", false
 		if len(words) >= 4 && len(words)%2 == 0 {
-			name, ok = strings.CutPrefix(processors.ReplaceAllString(words[0], ""), "Benchmark")
+			name, ok = strings.CutPrefix(suffix.ReplaceAllString(words[0], ""), "Benchmark")
 		}
 		if !ok {
 			rest += lines.Text() + "\n"
