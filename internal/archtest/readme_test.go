@@ -75,3 +75,19 @@ func TestLinksLeadToFiles(t *testing.T) {
 		t.Errorf("found %d links: the pages were not read", links)
 	}
 }
+
+func TestEveryDecisionIsInTheIndex(t *testing.T) {
+	index := string(read(t, "docs/decisions/README.md"))
+	decisions := 0
+	for _, name := range tracked(t) {
+		if file, ok := strings.CutPrefix(name, "docs/decisions/0"); ok {
+			decisions++
+			if !strings.Contains(index, "(0"+file+")") {
+				t.Errorf("docs/decisions/README.md: no link to 0%s", file)
+			}
+		}
+	}
+	if decisions == 0 {
+		t.Error("found no decision: the folder was not read")
+	}
+}
