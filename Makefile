@@ -148,7 +148,7 @@ check-skips:
 # --- the rest ---
 
 bench:
-	@$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./bench/
+	@$(GO) test -run '^$$' -bench . -timeout 30m ./bench/
 
 bench-check:
 	@$(GO) run ./internal/benchcheck

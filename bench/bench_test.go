@@ -24,6 +24,7 @@ func runTask(t task) {
 // measure makes a work a benchmark.
 func measure(w work) func(*testing.B) {
 	return func(b *testing.B) {
+		b.ReportAllocs()
 		d := w(b.N)
 		b.ReportMetric(float64(d.Nanoseconds())/float64(b.N), "ns/op")
 	}
