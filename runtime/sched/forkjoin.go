@@ -147,7 +147,7 @@ func newForkJoin(o ForkJoinOptions) *ForkJoin {
 
 // Execute submits a task. It never runs it on the caller's stack.
 func (fj *ForkJoin) Execute(t *Task) error {
-	if !t.ticket.CompareAndSwap(1, 0) {
+	if t.marks.And(^ticket)&ticket == 0 {
 		return nil // not submitted, or somebody has it already
 	}
 	return fj.share(t, t, 1)

@@ -47,11 +47,11 @@ func (t *Task) Run() error {
 	if coro.Self() != nil {
 		return ErrOnThread
 	}
-	if !t.ticket.CompareAndSwap(1, 0) {
+	if t.marks.And(^ticket)&ticket == 0 {
 		return nil
 	}
 	if t.at != nil && !t.at.Fits() {
-		t.ticket.Store(1)
+		t.marks.Or(ticket)
 		return ErrLockedCarrier
 	}
 	c := lent.Get().(*carrier)
@@ -263,7 +263,7 @@ func execute(r *coro.Routine) {
 		t := (*Task)(r.Task)
 		t.on.finish()
 		if t.rec != nil {
-			t.rec.Goroutine(r.G(), 0)
+			t.rec.Goroutine(coro.G(), 0)
 		}
 		t.runBody(r)
 		if !t.end(r) {
@@ -304,7 +304,7 @@ func (t *Task) ended(how flight.Reason, value any) {
 	c := t.on
 	if rec := t.rec; rec != nil {
 		now := flight.Now()
-		for t.renaming.Load() != 0 {
+		for t.marks.Load()&renaming != 0 {
 			runtime.Gosched()
 		}
 		if c.ring != nil {
@@ -317,6 +317,8 @@ func (t *Task) ended(how flight.Reason, value any) {
 			rec.End(now)
 			flight.Default().PutRecord(rec)
 		}
+	} else if flight.Default() != nil {
+		c.emit(flight.Now(), flight.EventThreadEnd, how, 0, t.id, 0) // there was no room for it, but it counts
 	}
 	t.body.End(how, value)
 }

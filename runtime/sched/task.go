@@ -58,23 +58,26 @@ const (
 	parkStep  uint32 = 8
 )
 
+// Marks of a task, beside its word.
+const (
+	ticket   uint32 = 1 << iota // handed to a Scheduler's Execute, and not yet run
+	renaming                    // somebody writes the name
+)
+
 // A Task is a thread as its scheduler sees it. It must not be copied.
 type Task struct {
-	word   atomic.Uint32
-	ticket atomic.Uint32 // 1: handed to a Scheduler's Execute, and not yet run
-
-	renaming atomic.Uint32 // 1: somebody writes the name
+	word  atomic.Uint32
+	marks atomic.Uint32
 
 	id    flight.ThreadID
 	body  Body
 	sched Scheduler
 	rec   *flight.Record // nil: not recorded. Written before anybody else knows the task
 
-	at    *coro.Slot    // where the innermost goroutine is suspended; nil before the first mount
-	on    *carrier      // what it is mounted on; written by whoever mounts it
-	link  *Task         // in a queue
-	timer *timer        // lazily made, kept for the task's life
-	unpin chan struct{} // wakes it while it is blocked (K4); lazily made
+	at    *coro.Slot // where the innermost goroutine is suspended; nil before the first mount
+	on    *carrier   // what it is mounted on; written by whoever mounts it
+	link  *Task      // in a queue
+	timer *timer     // lazily made, kept for the task's life
 }
 
 // Init makes t a task that is ready to [Task.Start]. A nil scheduler means, when it starts, the one of the calling
@@ -126,13 +129,13 @@ func (t *Task) Rename(name string) {
 		return
 	}
 	// The record is somebody else's soon after the thread's end, so the end waits: see ended.
-	for !t.renaming.CompareAndSwap(0, 1) {
+	for t.marks.Or(renaming)&renaming != 0 {
 		runtime.Gosched()
 	}
 	if !t.Done() {
 		flight.Default().SetName(t.rec, name)
 	}
-	t.renaming.Store(0)
+	t.marks.And(^renaming)
 }
 
 // Current returns the task that is mounted on the calling goroutine, or nil on a plain goroutine.
@@ -243,7 +246,7 @@ func (t *Task) submit(me *Task, now flight.Ticks) error {
 	if fj, ok := t.sched.(*ForkJoin); ok {
 		return fj.submit(t, me.worker())
 	}
-	t.ticket.Store(1)
+	t.marks.Or(ticket)
 	return t.sched.Execute(t)
 }
 

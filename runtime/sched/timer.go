@@ -4,6 +4,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
+
+	"github.com/vtscope/vtscope/runtime/internal/coro"
 )
 
 // A timer ends one timed park of a task, if nothing else has. It also keeps what else only some tasks need.
@@ -26,12 +29,25 @@ type timer struct {
 	waiter Waiter // see NewWaiter
 }
 
-// wakeable returns t's timer, and makes it if there is none.
+// wakeable returns t's timer, which its routine lends it. Only t itself calls it.
 func (t *Task) wakeable() *timer {
 	if t.timer == nil {
-		t.timer = &timer{task: t, index: -1}
+		t.timer = t.borrow(coro.Self())
 	}
 	return t.timer
+}
+
+func (t *Task) borrow(r *coro.Routine) *timer {
+	if r.Inner != nil {
+		// The routine of a continuation, which may have another task before t ends.
+		return &timer{task: t, index: -1}
+	}
+	if r.Lent == nil {
+		r.Lent = unsafe.Pointer(&timer{index: -1})
+	}
+	m := (*timer)(r.Lent)
+	m.task = t
+	return m
 }
 
 // epoch is what timers count from; the monotonic clock.
@@ -222,11 +238,8 @@ func (h *timerHeap) serve() {
 	alarm := time.NewTimer(time.Hour)
 	for {
 		wait, due := h.due()
-		for i, t := range due {
-			due[i] = nil
-			// A rejection leaves the thread parked, as for Unpark; nobody waits for the error.
-			_ = t.ready(nil, t.timer.park|paused)
-		}
+		readyAll(due)
+		clear(due)
 		if wait == 0 {
 			continue
 		}
@@ -256,4 +269,38 @@ func (h *timerHeap) due() (wait time.Duration, woken []*Task) {
 		}
 	}
 	return time.Hour, woken
+}
+
+// readyAll submits tasks that were moved to runnable, those of a ForkJoin together.
+func readyAll(woken []*Task) {
+	var fj *ForkJoin
+	var first, last *Task
+	n := 0
+	flush := func() {
+		if n > 0 {
+			// Refused only when the scheduler was closed under its sleeping threads.
+			_ = fj.share(first, last, n)
+		}
+		first, last, n = nil, nil, 0
+	}
+	for _, t := range woken {
+		to, ok := t.sched.(*ForkJoin)
+		if !ok {
+			_ = t.ready(nil, t.timer.park|paused) // refused, it stays parked, as for Unpark
+			continue
+		}
+		if to != fj {
+			flush()
+			fj = to
+		}
+		t.recordUnpark(nil)
+		if last == nil {
+			first = t
+		} else {
+			last.link = t
+		}
+		last = t
+		n++
+	}
+	flush()
 }

@@ -16,5 +16,5 @@
 //
 // # Where to start reading
 //
-// [Run], then [Scope.Fork] and [Scope.ThreadEnded].
+// [Run], then [Scope.Fork]; Scope.ended is where threads leave.
 package structured

@@ -46,7 +46,7 @@ func (p *Panic) Unwrap() error {
 // The first thread that fails (returns an error, panics or calls runtime.Goexit) cancels the scope's context.
 type Scope struct {
 	id     flight.ScopeID
-	index  flight.ScopeIndex
+	thread vthread.Scope // as its threads know it
 	name   string
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -78,14 +78,15 @@ var lastID atomic.Uint64
 func Open(ctx context.Context, name string) *Scope {
 	s := &Scope{id: flight.ScopeID(lastID.Add(1)), name: name, owner: vthread.Current(), goroutine: coro.Goroutine()}
 	s.onPanic = s.panicked
+	s.thread = vthread.Scope{Ended: s.ended, Owner: s}
 	var parent *Scope
 	if s.owner != nil {
-		s.outer, _ = s.owner.Innermost().(*Scope)
+		s.outer = known(s.owner.Innermost())
 		parent = s.outer
 		if parent == nil {
-			parent, _ = s.owner.Scope().(*Scope)
+			parent = known(s.owner.Scope())
 		}
-		s.owner.SetInnermost(s)
+		s.owner.SetInnermost(&s.thread)
 	} else {
 		parent, _ = ctx.Value(scopeKey{}).(*Scope)
 		s.outer = parent
@@ -99,9 +100,9 @@ func Open(ctx context.Context, name string) *Scope {
 		now := flight.Now()
 		var at flight.ScopeIndex
 		if parent != nil {
-			at = parent.index
+			at = parent.thread.Index
 		}
-		s.index = r.OpenScope(s.id, name, at, s.ownerID(), 0, now)
+		s.thread.Index = r.OpenScope(s.id, name, at, s.ownerID(), 0, now)
 		s.event(flight.EventScopeOpen, 0)
 	}
 	return s
@@ -130,9 +131,6 @@ func (s *Scope) Context() context.Context { return s.ctx }
 // Cancel cancels the scope's context. It does not wait.
 func (s *Scope) Cancel() { s.cancel(context.Canceled) }
 
-// Index is the scope's place in the flight file.
-func (s *Scope) Index() flight.ScopeIndex { return s.index }
-
 // Fork starts a thread in the scope that executes f. It does not block. It panics when the caller is not the
 // owner, or the scope was joined or closed.
 func (s *Scope) Fork(f func() error) *vthread.Thread { return s.ForkNamed("", f) }
@@ -147,7 +145,7 @@ func (s *Scope) ForkNamed(name string, f func() error) *vthread.Thread {
 	s.mu.live++
 	s.mu.Unlock()
 	s.forked++
-	t, err := vthread.Builder{Name: name, Scope: s, OnPanic: s.onPanic}.TryStart(func() {
+	t, err := vthread.Builder{Name: name, Scope: &s.thread, OnPanic: s.onPanic}.TryStart(func() {
 		if err := f(); err != nil {
 			s.fail(err)
 		}
@@ -155,7 +153,7 @@ func (s *Scope) ForkNamed(name string, f func() error) *vthread.Thread {
 	s.event(flight.EventScopeFork, t.ID())
 	if err != nil {
 		s.fail(err)
-		s.ThreadEnded(t, flight.ReasonRejected)
+		s.ended(t, flight.ReasonRejected)
 	}
 	return t
 }
@@ -186,7 +184,7 @@ func (s *Scope) Close() error {
 	var err error
 	if s.owner != nil {
 		for {
-			inner, _ := s.owner.Innermost().(*Scope)
+			inner := known(s.owner.Innermost())
 			if inner == nil || inner == s {
 				break
 			}
@@ -200,15 +198,14 @@ func (s *Scope) Close() error {
 	s.cancel(context.Canceled)
 	s.wait()
 	if s.owner != nil {
-		// A typed nil would not be the nil that Innermost promises.
 		if s.outer != nil {
-			s.owner.SetInnermost(s.outer)
+			s.owner.SetInnermost(&s.outer.thread)
 		} else {
 			s.owner.SetInnermost(nil)
 		}
 	}
 	s.event(flight.EventScopeClose, 0)
-	flight.Default().CloseScope(s.index)
+	flight.Default().CloseScope(s.thread.Index)
 	s.mu.Lock()
 	p := s.mu.panic
 	s.mu.panic = nil
@@ -229,8 +226,17 @@ func (s *Scope) String() string {
 	return fmt.Sprintf("scope %q, %d of its threads running", s.name, s.mu.live)
 }
 
-// ThreadEnded is called by package vthread.
-func (s *Scope) ThreadEnded(_ *vthread.Thread, how flight.Reason) {
+// known is the scope that a thread knows as v.
+func known(v *vthread.Scope) *Scope {
+	if v == nil {
+		return nil
+	}
+	s, _ := v.Owner.(*Scope)
+	return s
+}
+
+// ended is called by package vthread.
+func (s *Scope) ended(_ *vthread.Thread, how flight.Reason) {
 	if how == flight.ReasonGoexit {
 		s.fail(ErrGoexit)
 	}
@@ -255,9 +261,9 @@ func (s *Scope) wait() {
 	w := sched.NewWaiter()
 	s.mu.waiter = w
 	s.mu.Unlock()
-	flight.Default().SetScopeState(s.index, flight.ScopeJoining)
+	flight.Default().SetScopeState(s.thread.Index, flight.ScopeJoining)
 	w.Wait(sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonScopeJoin, Blocker: flight.BlockScope(s.id)})
-	flight.Default().SetScopeState(s.index, flight.ScopeOpen)
+	flight.Default().SetScopeState(s.thread.Index, flight.ScopeOpen)
 }
 
 func (s *Scope) panicked(t *vthread.Thread, value any, stack []byte) {

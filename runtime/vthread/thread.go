@@ -21,21 +21,23 @@ type Thread struct {
 	name    atomic.Pointer[string]
 	f       func()
 	onPanic func(t *Thread, value any, stack []byte)
-	scope   Scope                        // the thread belongs to
-	opened  Scope                        // the innermost that the thread has opened and not closed; the thread's own
+	scope   *Scope                       // the thread belongs to
+	opened  *Scope                       // the innermost that the thread has opened and not closed; the thread's own
 	joiners atomic.Pointer[sched.Waiter] // those who wait for the end; ended: nobody can any more
 
 	unstarted *runtime.Cleanup // of a thread made by Unstarted
 }
 
-// A Scope is what a thread belongs to, as its record has it, and who is told when it ends. Package structured
-// implements it; nil is the root scope.
-type Scope interface {
+// A Scope is what a thread belongs to, as far as the thread knows it. Package structured makes them; nil is the
+// root scope.
+type Scope struct {
 	// Index is the scope's place in the flight file.
-	Index() flight.ScopeIndex
-	// ThreadEnded is called once, on the thread, when its function has returned, called runtime.Goexit, or
-	// panicked and a handler took it. It must not park.
-	ThreadEnded(t *Thread, how flight.Reason)
+	Index flight.ScopeIndex
+	// Ended is called once for each thread of the scope, on the thread, when its function has returned, called
+	// runtime.Goexit, or panicked and a handler took it. It must not park.
+	Ended func(t *Thread, how flight.Reason)
+	// Owner is whatever the scope's maker wants to find again.
+	Owner any
 }
 
 // ended in place of the joiners says that the thread has ended.
@@ -51,7 +53,7 @@ type Builder struct {
 
 	// Scope is the scope that the thread belongs to. nil means the root scope. Programs fork threads
 	// through package structured instead of setting it.
-	Scope Scope
+	Scope *Scope
 
 	// OnPanic is called on the thread when f has panicked, while the guilty frames still stand; stack is the
 	// thread's stack in Go's form, and owned by OnPanic. The thread then ends as if f had
@@ -112,7 +114,7 @@ func (b Builder) birth(f func()) sched.Birth {
 	if flight.Default() != nil {
 		birth.Entry = reflect.ValueOf(f).Pointer()
 		if b.Scope != nil {
-			birth.Scope = b.Scope.Index()
+			birth.Scope = b.Scope.Index
 		}
 	}
 	return birth
@@ -141,14 +143,14 @@ func Current() *Thread {
 }
 
 // Scope returns the scope that the thread belongs to, or nil for the root scope.
-func (t *Thread) Scope() Scope { return t.scope }
+func (t *Thread) Scope() *Scope { return t.scope }
 
 // Innermost returns the innermost scope that the thread has opened and not closed, or nil. It is for
 // package structured, and must be called on the thread.
-func (t *Thread) Innermost() Scope { return t.opened }
+func (t *Thread) Innermost() *Scope { return t.opened }
 
 // SetInnermost sets what [Thread.Innermost] returns. It is for package structured, and must be called on the thread.
-func (t *Thread) SetInnermost(s Scope) { t.opened = s }
+func (t *Thread) SetInnermost(s *Scope) { t.opened = s }
 
 // ID returns the thread's id, which is never 0 and never reused.
 func (t *Thread) ID() flight.ThreadID { return t.task.ID() }
@@ -243,7 +245,7 @@ func (b *body) Handles(value any) bool {
 func (b *body) End(how flight.Reason, _ any) {
 	t := (*Thread)(b)
 	if t.scope != nil {
-		t.scope.ThreadEnded(t, how)
+		t.scope.Ended(t, how)
 	}
 	for w := t.joiners.Swap(ended); w != nil; {
 		next := w.Next // w is its maker's again once it is woken

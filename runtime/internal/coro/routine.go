@@ -15,11 +15,13 @@ type Routine struct {
 	// Inner is the innermost continuation that executes on the routine, as package continuation knows it.
 	Inner unsafe.Pointer
 
+	// Lent is what package sched keeps for the tasks that execute on the routine, one after the other.
+	Lent unsafe.Pointer
+
 	// Next links routines of a pool.
 	Next *Routine
 
 	home  Slot
-	g     uintptr
 	order *Slot // to an idle routine: see Idle
 }
 
@@ -35,26 +37,9 @@ func New(main func(r *Routine)) *Routine {
 	return r
 }
 
-// run is the whole life of a routine's goroutine.
-func (r *Routine) run(main func(*Routine)) {
-	r.g = getg()
-	table.add(r.g, r)
-	defer table.remove(r.g)
-	main(r)
-}
-
 // Home reports whether the routine is suspended in the slot it was made with, so that it may end
 // when its owner switches to it.
 func (r *Routine) Home() bool { return r.At == &r.home }
-
-// G is the address of the runtime's g of the routine's goroutine, or 0 if it has not run yet or
-// this architecture has no way to read it.
-func (r *Routine) G() uintptr {
-	if !gIsAddress {
-		return 0
-	}
-	return r.g
-}
 
 // exit is what a routine that is inside runtime.Goexit panics with to end; see [Routine.Exit].
 type exit struct{}
@@ -85,3 +70,11 @@ func Self() *Routine { return table.find(getg()) }
 
 // Goroutine identifies the calling goroutine among those that live.
 func Goroutine() uintptr { return getg() }
+
+// G returns the address of the calling goroutine's runtime.g, or 0 where there is no way to read it.
+func G() uintptr {
+	if !gIsAddress {
+		return 0
+	}
+	return getg()
+}

@@ -39,7 +39,10 @@ func (s *Slot) start(r *Routine, main func(*Routine)) {
 			}
 			s.wake <- struct{}{}
 		}()
-		r.run(main)
+		g := getg()
+		table.add(g, r)
+		defer table.remove(g)
+		main(r)
 	}(s.wake)
 }
 

@@ -43,7 +43,12 @@ func (s *Slot) start(r *Routine, main func(*Routine)) {
 	s.lock = currentLock()
 	s.next, _ = iter.Pull(func(yield func(struct{}) bool) {
 		r.home.yield = yield
-		r.run(main)
+		// Written out, not a function of r: every frame here is walked in each garbage
+		// collection for each thread.
+		g := getg()
+		table.add(g, r)
+		defer table.remove(g)
+		main(r)
 	})
 }
 
