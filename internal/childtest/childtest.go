@@ -145,11 +145,9 @@ func (c *Child) Signal(s os.Signal) {
 // CloseStdin ends the child's standard input.
 func (c *Child) CloseStdin() { c.stdin.Close() }
 
-// WantExit waits for the child's end and checks its exit code, and that it left no flight file. It returns how
-// long the child took.
-func (c *Child) WantExit(code int) time.Duration {
+// WantExit waits for the child's end and checks its exit code, and that it left no flight file.
+func (c *Child) WantExit(code int) {
 	c.t.Helper()
-	began := time.Now()
 	select {
 	case <-c.ended:
 	case <-time.After(patience):
@@ -161,7 +159,6 @@ func (c *Child) WantExit(code int) time.Duration {
 	if left := c.flightFiles(); len(left) > 0 {
 		c.t.Errorf("it left %v", left)
 	}
-	return time.Since(began)
 }
 
 // Flight opens the child's flight file. It is closed when the test ends.
