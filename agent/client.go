@@ -35,7 +35,8 @@ type client struct {
 	// Of the writer alone.
 	want  Subscription
 	shown *follower // that want names
-	stuck *follower // the agent's choice when want names none: it stays the same
+	stuck *follower // the agent's choice when want names no process: it stays the same
+	held  string    // key of the agent's choice when want names no group: it stays while it has threads
 	sent  Frame     // the members as the client has them
 	seen  uint64    // version of the view sent last
 	next  uint64    // number of the first point that the client lacks
@@ -191,6 +192,9 @@ func (c *client) pause(ctx context.Context) error {
 
 // subscribe changes what the client looks at.
 func (c *client) subscribe(s Subscription) {
+	if s.Process != c.want.Process || s.Scope != c.want.Scope {
+		c.held = ""
+	}
 	c.want = s
 }
 
@@ -244,7 +248,7 @@ func (c *client) frame() (<-chan struct{}, error) {
 		whole.Process = v.header(c.agent.meter.cost(), c.agent.options.Interval)
 		whole.Scopes = v.tree()
 		whole.Groups = v.groups(c.want.Scope, c.want.Group)
-		whole.Stack = v.stack(c.want.Group, whole.Groups)
+		whole.Stack = c.stack(v, whole.Groups)
 		whole.Carriers = v.carriers(v.asOf(now))
 		var points []point
 		var reset bool
@@ -260,6 +264,20 @@ func (c *client) frame() (<-chan struct{}, error) {
 	}
 	c.sent, c.next = whole, next
 	return wake, nil
+}
+
+// stack is the group that the client wants in full. If it wants none, it is the largest one of when it began
+// to look, as long as that has threads: the largest may be another each second.
+func (c *client) stack(v *view, groups *Groups) *Stack {
+	if c.want.Group != "" {
+		return v.stack(c.want.Group, groups)
+	}
+	s := v.stack(c.held, groups)
+	if s.Row == nil && c.held != "" {
+		s = v.stack("", groups)
+	}
+	c.held = s.Group
+	return s
 }
 
 // missing says why there is nothing to show.

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -208,5 +209,34 @@ func TestGroupsAreCutButTheChosenOneIsAmongThem(t *testing.T) {
 	}
 	if st := v.stack("no such", all); st.Missing == "" || st.Row != nil {
 		t.Errorf("stack of a group that is gone: %+v, want a reason", st)
+	}
+}
+
+func TestTheChosenStackStaysWhileItHasThreads(t *testing.T) {
+	with := func(counts ...int) *view {
+		s := &dump.Snapshot{Scopes: []dump.Scope{{Name: "root", Parent: -1}}}
+		for i, n := range counts {
+			if n > 0 {
+				s.Groups = append(s.Groups, dump.Group{Key: fmt.Sprint("g", i), Stack: -1, Count: n})
+			}
+		}
+		slices.SortFunc(s.Groups, func(a, b dump.Group) int { return b.Count - a.Count })
+		return &view{snapshot: s}
+	}
+	c := &client{}
+	for i, step := range []struct {
+		view *view
+		want string
+	}{
+		{with(5, 3), "g0"}, {with(5, 9), "g0"}, {with(1, 9, 9), "g0"}, {with(0, 3, 9), "g2"}, {with(4, 3, 1), "g2"}, {with(), ""},
+	} {
+		if got := c.stack(step.view, step.view.groups("", "")).Group; got != step.want {
+			t.Errorf("step %d: the stack of %q, want %q", i, got, step.want)
+		}
+	}
+	c.subscribe(Subscription{Group: "g1"})
+	v := with(5, 3)
+	if got := c.stack(v, v.groups("", "")).Group; got != "g1" {
+		t.Errorf("the client wants g1 and gets %q", got)
 	}
 }

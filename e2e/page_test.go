@@ -80,7 +80,7 @@ func TestAUserSeesTheShopLive(t *testing.T) {
 	if *update {
 		// A time line that is worth a picture.
 		time.Sleep(60 * time.Second)
-		b.do(chromedp.Navigate(d.url + "/#scope=root"))
+		b.do(chromedp.Navigate(d.url + "/#scope=root/shop"))
 		b.do(chromedp.Reload())
 		b.until("live", `document.querySelector("#status")?.textContent === "LIVE" && groups().length > 0`)
 		time.Sleep(2 * time.Second)

@@ -1,12 +1,7 @@
-// Command build bundles the page from webui/src and webui/vendor into webui/dist, which the package
-// webui embeds. It needs neither node nor npm, and gives the same bytes on every machine.
-//
-//	go run -C webui/build .             # rewrite webui/dist
-//	go run -C webui/build . -check      # exit 1 if webui/dist is stale
-//	go run -C webui/build . -vendor     # copy the libraries from webui/node_modules to webui/vendor first
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -46,7 +41,7 @@ func run(root string, check, vendor bool) error {
 		return err
 	}
 	if check {
-		return compare(filepath.Join(root, "dist"), files)
+		return errors.Join(compare(filepath.Join(root, "dist"), files), checkTypes(root))
 	}
 	return write(filepath.Join(root, "dist"), files)
 }

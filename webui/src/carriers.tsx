@@ -1,3 +1,4 @@
+import { whyEmpty } from "./empty";
 import { count, duration, leaf, short } from "./format";
 import { Empty, Panel } from "./panel";
 import type { CarrierRow } from "./protocol";
@@ -16,9 +17,8 @@ export function Carriers({ state }: { state: State }) {
     >
       {!carriers || carriers.rows.length === 0 ? (
         <Empty>
-          {!state.process || state.process.missing
-            ? "No process to show."
-            : "No carriers: the process has not started a thread yet."}
+          {whyEmpty(state) ||
+            (gone ? "No carriers were left at the end." : "No carriers: the process has not started a thread yet.")}
         </Empty>
       ) : (
         <div class="list">

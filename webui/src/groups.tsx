@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { whyEmpty } from "./empty";
 import { change, count, duration, leaf } from "./format";
 import { Empty, Panel, useInView } from "./panel";
 import type { GroupRow } from "./protocol";
@@ -14,9 +15,12 @@ interface GroupsProps {
   choose: (row: GroupRow) => void;
 }
 
-/** chosenGroup is the key of the group whose stack is shown: the route's, else the largest. */
+/** The reason that a state has if nothing else is said: it would only fill the row. */
+const implied: Record<string, string> = { parked: "park", "timed-parked": "park", blocked: "lock", waiting: "condition" };
+
+/** chosenGroup is the key of the group whose stack is shown: the route's, else the agent's choice. */
 export function chosenGroup(state: State): string {
-  return state.route.group || (state.groups?.rows[0]?.key ?? "");
+  return state.route.group || (state.stack?.group ?? "");
 }
 
 export function Groups({ state, active, activate, choose }: GroupsProps) {
@@ -53,6 +57,7 @@ export function Groups({ state, active, activate, choose }: GroupsProps) {
             <span>change</span>
             <span>state, reason</span>
             <span>at ‹ called by</span>
+            <span>scope</span>
             <span>median</span>
           </div>
           {placed.map(({ row, gone }) => (
@@ -70,11 +75,12 @@ export function Groups({ state, active, activate, choose }: GroupsProps) {
               <span class={row.change > 0 ? "change up" : "change"}>{gone ? "gone" : change(row.change)}</span>
               <span class="what">
                 <Word state={row.state} />
-                {row.reason && row.reason !== row.state && <em>{row.reason}</em>}
+                {row.reason && row.reason !== implied[row.state] && <em>{row.reason}</em>}
               </span>
               <span class="where">
                 <Place row={row} />
               </span>
+              <span class="dim">{row.scope.slice(row.scope.lastIndexOf("/") + 1)}</span>
               <span class="wait">{duration(row.median)}</span>
             </div>
           ))}
@@ -107,8 +113,5 @@ function Place({ row }: { row: GroupRow }) {
 }
 
 function why(state: State): string {
-  if (!state.process) return "No process to show.";
-  if (state.process.missing) return state.process.missing;
-  if (!state.groups) return "The first snapshot is on its way.";
-  return state.groups.missing || "No threads in this scope or below it.";
+  return whyEmpty(state) || (state.groups ? state.groups.missing || "No threads in this scope or below it." : "The first snapshot is on its way.");
 }

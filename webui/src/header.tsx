@@ -54,6 +54,7 @@ export function Header({ state, pick }: HeaderProps) {
           </>
         )}
         <span class="fill" />
+        {known && <DropsView drops={process.drops} />}
         {known && <Own state={state} process={process} />}
         {processes && processes.length === 0 && <span class="dim">no process</span>}
       </div>
@@ -62,7 +63,6 @@ export function Header({ state, pick }: HeaderProps) {
           <States state={state} process={process} />
           <span class="fill" />
           <RatesView process={process} />
-          <DropsView drops={process.drops} />
         </div>
       )}
     </header>

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { whyEmpty } from "./empty";
 import { change, count, duration } from "./format";
 import { Command, Empty, Panel, useInView } from "./panel";
 import type { ScopeRow } from "./protocol";
@@ -45,7 +46,7 @@ export function Scopes({ state, active, activate, choose }: ScopesProps) {
       foot={state.process && !state.process.missing && <Command line={`vtdump ${state.process.pid}`} />}
     >
       {!scopes || placed.length === 0 ? (
-        <Empty>{state.process ? "No scopes yet: the first snapshot is on its way." : "No process to show."}</Empty>
+        <Empty>{whyEmpty(state) || "The first snapshot is on its way."}</Empty>
       ) : (
         <div class="list" role="listbox" aria-label="scopes" ref={list}>
           {placed.map(({ row, gone }) => (

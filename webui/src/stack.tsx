@@ -1,3 +1,4 @@
+import { whyEmpty } from "./empty";
 import { base, count, duration, leaf } from "./format";
 import { Command, Empty, Panel } from "./panel";
 import { Word } from "./states";
@@ -33,7 +34,7 @@ export function StackView({ state, all, showAll }: StackProps) {
       }
     >
       {!stack || !row ? (
-        <Empty>{stack?.missing || "Choose a stack group."}</Empty>
+        <Empty>{whyEmpty(state) || stack?.missing || "Choose a stack group."}</Empty>
       ) : (
         <>
           <dl class="facts">

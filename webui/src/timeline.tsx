@@ -1,12 +1,13 @@
 import { useState } from "preact/hooks";
 import { Chart } from "./chart";
 import type { Line } from "./chart";
+import { whyEmpty } from "./empty";
 import { clock, count, duration, short } from "./format";
 import { Glyph } from "./states";
 import type { State } from "./store";
 
 /** The shortest stretch of time that the time line shows, so that a young one does not stretch. */
-const shortest = 120;
+const shortest = 60;
 
 /** Timeline shows counts by state and rates over the last minutes, under one cursor. */
 export function Timeline({ state }: { state: State }) {
@@ -33,7 +34,8 @@ export function Timeline({ state }: { state: State }) {
     return (
       <section class="timeline" id="timeline" aria-label="time line">
         <p class="empty">
-          {!process || process.missing ? "No process to show." : process.gone > 0 ? "No time line: vtserve did not see this process alive." : "The time line starts with the first figures."}
+          {whyEmpty(state) ||
+            ((process?.gone ?? 0) > 0 ? "No time line: vtserve did not see this process alive." : "The time line starts with the first snapshot.")}
         </p>
       </section>
     );
