@@ -1,11 +1,11 @@
 package sched
 
-import "sync"
+import "github.com/vtscope/vtscope/runtime/internal/spin"
 
 // A runQueue is a first-in-first-out queue of runnable tasks. Its owner puts and takes; thieves take half.
 type runQueue struct {
 	mu struct {
-		sync.Mutex
+		spin.Mutex
 		ring []*Task // a power of two long, or nil
 		head uint
 		n    uint

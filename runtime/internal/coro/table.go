@@ -1,8 +1,9 @@
 package coro
 
 import (
-	"runtime"
 	"sync/atomic"
+
+	"github.com/vtscope/vtscope/runtime/internal/spin"
 )
 
 // A goTable maps goroutines to routines.
@@ -15,23 +16,11 @@ import (
 type goTable struct {
 	entries atomic.Pointer[[]goEntry]
 	mu      struct {
-		spinLock
+		spin.Mutex
 		used int // keys and tombs
 		live int
 	}
 }
-
-// A spinLock is a lock for a few instructions. Routines take it at the very beginning of their lives, on a
-// stack of 2 KB that a sync.Mutex, when it has to wait, would make grow for good.
-type spinLock struct{ held atomic.Uint32 }
-
-func (l *spinLock) Lock() {
-	for !l.held.CompareAndSwap(0, 1) {
-		runtime.Gosched()
-	}
-}
-
-func (l *spinLock) Unlock() { l.held.Store(0) }
 
 type goEntry struct {
 	key atomic.Uintptr
