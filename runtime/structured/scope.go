@@ -58,8 +58,6 @@ type Scope struct {
 	closed, joined bool // the owner's own
 	forked         int
 
-	onPanic func(*vthread.Thread, any, []byte) // s.panicked, bound once
-
 	mu struct {
 		sync.Mutex
 		live   int // threads that have not ended
@@ -77,8 +75,7 @@ var lastID atomic.Uint64
 // of ctx ends it, but does not end threads that do not look at it.
 func Open(ctx context.Context, name string) *Scope {
 	s := &Scope{id: flight.ScopeID(lastID.Add(1)), name: name, owner: vthread.Current(), goroutine: coro.Goroutine()}
-	s.onPanic = s.panicked
-	s.thread = vthread.Scope{Ended: s.ended, Owner: s}
+	s.thread = vthread.Scope{Ended: s.ended, Panicked: s.panicked, Owner: s}
 	var parent *Scope
 	if s.owner != nil {
 		s.outer = known(s.owner.Innermost())
@@ -145,7 +142,7 @@ func (s *Scope) ForkNamed(name string, f func() error) *vthread.Thread {
 	s.mu.live++
 	s.mu.Unlock()
 	s.forked++
-	t, err := vthread.Builder{Name: name, Scope: &s.thread, OnPanic: s.onPanic}.TryStart(func() {
+	t, err := vthread.Builder{Name: name, Scope: &s.thread}.TryStart(func() {
 		if err := f(); err != nil {
 			s.fail(err)
 		}

@@ -18,14 +18,29 @@ var ErrStarted = sched.ErrStarted
 // A Thread is a thread. It must not be copied; [Builder] and [Start] make one.
 type Thread struct {
 	task    sched.Task
-	name    atomic.Pointer[string]
 	f       func()
-	onPanic func(t *Thread, value any, stack []byte)
 	scope   *Scope                       // the thread belongs to
 	opened  *Scope                       // the innermost that the thread has opened and not closed; the thread's own
 	joiners atomic.Pointer[sched.Waiter] // those who wait for the end; ended: nobody can any more
 
-	unstarted *runtime.Cleanup // of a thread made by Unstarted
+	rare atomic.Pointer[rare]
+}
+
+// rare is what few of a million threads have.
+type rare struct {
+	name      atomic.Pointer[string]
+	onPanic   func(t *Thread, value any, stack []byte)
+	unstarted runtime.Cleanup // of a thread made by Unstarted
+}
+
+// uncommon returns t's rare parts, and makes them if there are none.
+func (t *Thread) uncommon() *rare {
+	r := t.rare.Load()
+	if r == nil {
+		t.rare.CompareAndSwap(nil, new(rare))
+		r = t.rare.Load()
+	}
+	return r
 }
 
 // A Scope is what a thread belongs to, as far as the thread knows it. Package structured makes them; nil is the
@@ -36,6 +51,8 @@ type Scope struct {
 	// Ended is called once for each thread of the scope, on the thread, when its function has returned, called
 	// runtime.Goexit, or panicked and a handler took it. It must not park.
 	Ended func(t *Thread, how flight.Reason)
+	// Panicked, if it is not nil, is the [Builder.OnPanic] of the scope's threads that have none.
+	Panicked func(t *Thread, value any, stack []byte)
 	// Owner is whatever the scope's maker wants to find again.
 	Owner any
 }
@@ -90,8 +107,7 @@ func (b Builder) Unstarted(f func()) *Thread {
 	t.task.Announce(b.birth(f))
 	if rec := t.task.Record(); rec != nil {
 		// Else a thread that is never started stands in dumps forever.
-		t.unstarted = new(runtime.Cleanup)
-		*t.unstarted = runtime.AddCleanup(t, sched.Forget, rec)
+		t.uncommon().unstarted = runtime.AddCleanup(t, sched.Forget, rec)
 	}
 	return t
 }
@@ -100,10 +116,13 @@ func (b Builder) make(f func()) *Thread {
 	if f == nil {
 		panic("vthread: nil function")
 	}
-	t := &Thread{f: f, onPanic: b.OnPanic, scope: b.Scope}
+	t := &Thread{f: f, scope: b.Scope}
 	if b.Name != "" {
 		name := b.Name // b itself stays off the heap
-		t.name.Store(&name)
+		t.uncommon().name.Store(&name)
+	}
+	if b.OnPanic != nil {
+		t.uncommon().onPanic = b.OnPanic
 	}
 	t.task.Init(sched.NewID(), (*body)(t), b.Scheduler)
 	return t
@@ -126,8 +145,8 @@ func (t *Thread) Start() error {
 	if err := t.task.Start(sched.Birth{Name: t.Name()}); err != nil {
 		return fmt.Errorf("vthread: start %s: %w", t, err)
 	}
-	if t.unstarted != nil {
-		t.unstarted.Stop()
+	if r := t.rare.Load(); r != nil {
+		r.unstarted.Stop() // which does nothing if there is none
 	}
 	return nil
 }
@@ -157,15 +176,17 @@ func (t *Thread) ID() flight.ThreadID { return t.task.ID() }
 
 // Name returns the thread's name, or "".
 func (t *Thread) Name() string {
-	if n := t.name.Load(); n != nil {
-		return *n
+	if r := t.rare.Load(); r != nil {
+		if n := r.name.Load(); n != nil {
+			return *n
+		}
 	}
 	return ""
 }
 
 // SetName renames the thread, in any state.
 func (t *Thread) SetName(name string) {
-	t.name.Store(&name)
+	t.uncommon().name.Store(&name)
 	t.task.Rename(name)
 }
 
@@ -234,10 +255,17 @@ func (b *body) Run() {
 
 func (b *body) Handles(value any) bool {
 	t := (*Thread)(b)
-	if t.onPanic == nil {
+	var handle func(*Thread, any, []byte)
+	if r := t.rare.Load(); r != nil {
+		handle = r.onPanic
+	}
+	if handle == nil && t.scope != nil {
+		handle = t.scope.Panicked
+	}
+	if handle == nil {
 		return false
 	}
-	t.onPanic(t, value, debug.Stack())
+	handle(t, value, debug.Stack())
 	return true
 }
 
