@@ -528,12 +528,8 @@ func (fj *ForkJoin) wakeOne() {
 func (fj *ForkJoin) wakeIdle() bool {
 	fj.mu.Lock()
 	defer fj.mu.Unlock()
-	if n := len(fj.mu.idle); n > 0 {
-		w := fj.mu.idle[n-1]
-		fj.mu.idle = fj.mu.idle[:n-1]
-		w.idle = false
-		fj.idleCount.Add(-1)
-		w.wake <- struct{}{}
+	if w := fj.takeIdleLocked(); w != nil {
+		w.wake <- struct{}{} // has room: it is woken once for each time it goes idle
 		return true
 	}
 	if fj.mu.toStart > 0 && !fj.mu.closed {
@@ -543,6 +539,27 @@ func (fj *ForkJoin) wakeIdle() bool {
 		return true
 	}
 	return false
+}
+
+// takeIdleLocked removes the idle carrier that is to be woken next: the newest, since its caches are warm,
+// but one beyond Parallelism only if there is no other, so that those come to their end.
+func (fj *ForkJoin) takeIdleLocked() *worker {
+	idle := fj.mu.idle
+	at := len(idle) - 1
+	for i := at; i >= 0; i-- {
+		if !idle[i].extra {
+			at = i
+			break
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	w := idle[at]
+	fj.mu.idle = slices.Delete(idle, at, at+1)
+	w.idle = false
+	fj.idleCount.Add(-1)
+	return w
 }
 
 // anything reports whether any queue has a task.
