@@ -13,16 +13,19 @@ import (
 // sleepTime is how long each of the sleepers sleeps.
 const sleepTime = time.Second
 
-// sleepThreads starts n threads that sleep, and returns the CPU time of all of them.
+// sleepThreads starts n threads that sleep, and returns the CPU time of all of them. They are waited for as the
+// goroutines are: joining each would wake the waiting goroutine many times.
 func sleepThreads(n int) time.Duration {
 	return cpuOf(func() {
-		all := make([]*vthread.Thread, n)
-		for i := range all {
-			all[i] = vthread.Start(func() { vthread.Sleep(sleepTime) })
+		var wg sync.WaitGroup
+		wg.Add(n)
+		for range n {
+			vthread.Start(func() {
+				vthread.Sleep(sleepTime)
+				wg.Done()
+			})
 		}
-		for _, t := range all {
-			t.Join()
-		}
+		wg.Wait()
 	})
 }
 

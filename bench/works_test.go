@@ -176,15 +176,17 @@ const (
 func blockThreads(n int) (d time.Duration) {
 	withCarriers(2, func(s sched.Scheduler) {
 		b := vthread.Builder{Scheduler: s}
-		all := make([]*vthread.Thread, blockers)
 		began := time.Now()
 		for range n {
-			for i := range all {
-				all[i] = b.Start(func() { time.Sleep(blockTime) })
+			var wg sync.WaitGroup
+			wg.Add(blockers)
+			for range blockers {
+				b.Start(func() {
+					time.Sleep(blockTime)
+					wg.Done()
+				})
 			}
-			for _, t := range all {
-				t.Join()
-			}
+			wg.Wait()
 		}
 		d = time.Since(began)
 	})
