@@ -23,6 +23,6 @@
 //
 // # Where to start reading
 //
-// task.go: the words of the state machine. switch.go: what happens when a thread leaves its carrier. forkjoin.go: the queues.
-// watchdog.go: what happens when carriers are held.
+// task.go: the words of the state machine. switch.go: what happens when a thread leaves its carrier. forkjoin.go: where tasks are put;
+// worker.go: how a carrier finds them; idle.go: who sleeps and who is woken. watchdog.go: what happens when carriers are held.
 package sched

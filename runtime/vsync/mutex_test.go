@@ -59,7 +59,8 @@ func TestAThreadThatWaitsOrSleepsWithTheLockGivesItsCarrierAway(t *testing.T) {
 	}
 	b.Start(func() {}).Join()
 	mu.Unlock()
-	b.Start(func() { mu.Lock(); mu.Unlock() }).Join()
+	n := 0
+	b.Start(func() { mu.Lock(); n++; mu.Unlock() }).Join()
 	waiter.Join()
 }
 
@@ -105,15 +106,19 @@ func TestUnlockOfAFreeMutexPanics(t *testing.T) {
 func BenchmarkUncontended(b *testing.B) {
 	b.Run("impl=vsync", func(b *testing.B) {
 		var mu vsync.Mutex
+		n := 0
 		for b.Loop() {
 			mu.Lock()
+			n++
 			mu.Unlock()
 		}
 	})
 	b.Run("impl=sync", func(b *testing.B) {
 		var mu sync.Mutex
+		n := 0
 		for b.Loop() {
 			mu.Lock()
+			n++
 			mu.Unlock()
 		}
 	})

@@ -1,0 +1,254 @@
+package sched
+
+import (
+	"math/rand/v2"
+	"runtime"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/coro"
+)
+
+// A worker is a carrier of a [ForkJoin], with its queue.
+type worker struct {
+	carrier
+	fj      *ForkJoin
+	queue   runQueue
+	handOff handOff
+	pending *Task // only the carrier's goroutine can mount it: it needs a new routine
+	records flight.RecordCache
+	nextID  uint64 // see NewID
+	endID   uint64
+	free    *coro.Routine
+	freeLen int
+	ticks   uint32 // see progress.go
+	fair    uint32 // the ticks when the carrier last looked at the shared queue first
+	extra   bool   // beyond Parallelism
+	idle    bool   // guarded by fj.mu
+	wake    chan struct{}
+
+	searching bool          // it was woken or started, and has found nothing yet
+	doomed    *coro.Routine // has just gone back to the carrier, to end
+
+	seen struct { // the watchdog's
+		ticks uint32
+		full  bool
+		held  bool
+	}
+}
+
+// put appends a task to w's own queue, and sees that an idle carrier looks at it.
+func (w *worker) put(t *Task) {
+	w.queue.put(t)
+	w.fj.wakeOne()
+}
+
+// takeShared moves a fair part of the shared queue to w's, and returns the first of it.
+func (fj *ForkJoin) takeShared(w *worker) *Task {
+	if fj.sharedLen.Load() == 0 {
+		return nil
+	}
+	s := &fj.shared
+	s.Lock()
+	n := min(s.n/fj.options.Parallelism+1, 256, s.n)
+	var first, last *Task
+	for range n {
+		t := s.first
+		s.first = t.link
+		if last == nil {
+			first = t
+		} else {
+			last.link = t
+		}
+		last = t
+	}
+	if s.first == nil {
+		s.last = nil
+	}
+	s.n -= n
+	fj.sharedLen.Store(int64(s.n))
+	s.Unlock()
+	if first == nil {
+		return nil
+	}
+	last.link = nil
+	rest := first.link
+	first.link = nil
+	if rest != nil {
+		w.queue.putAll(rest)
+	}
+	return first
+}
+
+// fairEvery is after how many switches a carrier looks at the shared queue, and at its own queue before its
+// hand-off slot.
+const fairEvery = 64
+
+// direct takes the task that a thread which leaves w hands the carrier to; nil sends it to the carrier's goroutine.
+func (w *worker) direct() *Task {
+	w.progress()
+	if w.ticks-w.fair >= fairEvery {
+		return nil
+	}
+	t := w.takeOwn()
+	if t != nil && t.at == nil && w.free == nil {
+		w.pending = t
+		return nil
+	}
+	return t
+}
+
+func (w *worker) takeOwn() *Task {
+	if t := w.handOff.take(); t != nil {
+		return t
+	}
+	if w.queue.looksEmpty() { // nobody but us puts
+		return nil
+	}
+	return w.queue.take()
+}
+
+// hasMore reports whether a thread that yields would let anybody run.
+func (w *worker) hasMore() bool {
+	return w.handOff.full() || !w.queue.empty() || w.fj.sharedLen.Load() > 0
+}
+
+// run is the goroutine of a carrier.
+func (w *worker) run() {
+	fj := w.fj
+	defer fj.running.Done()
+	w.ring = flight.Default().AcquireRing(w.id, ringEvents(w.extra))
+	w.event(flight.EventCarrierStart)
+	defer func() {
+		w.event(flight.EventCarrierStop)
+		w.records.Flush(flight.Default())
+		w.ring.Release()
+		fj.pool.put(w.free, w.freeLen)
+	}()
+	for {
+		t := w.find()
+		if t == nil {
+			return
+		}
+		var r *coro.Routine
+		if t.at == nil {
+			r = w.spare()
+		}
+		w.mount(t, r)
+		w.finish()
+		if r := w.doomed; r != nil {
+			w.doomed = nil
+			fj.pool.doom(r)
+		}
+	}
+}
+
+func ringEvents(extra bool) int {
+	if extra {
+		return 1 << 10
+	}
+	return 1 << 14
+}
+
+func (w *worker) event(k flight.Kind) {
+	if w.ring != nil {
+		w.ring.Emit(flight.Now(), k, 0, 0, 0, uint64(w.id))
+	}
+}
+
+// find returns the next task to mount. It sleeps while there is none; nil means that the carrier shall stop.
+func (w *worker) find() *Task {
+	fj := w.fj
+	for {
+		w.progress()
+		if t := w.pending; t != nil {
+			w.pending = nil
+			return t
+		}
+		var t *Task
+		if !w.surplus() {
+			if t = w.search(); t == nil {
+				t = w.linger()
+			}
+		}
+		if w.searching {
+			// F2. One that found nothing looks once more, after it has said that it is idle.
+			w.searching = false
+			if fj.searching.Add(-1) == 0 && t != nil && fj.anything() {
+				fj.wakeOne()
+			}
+		}
+		if t != nil {
+			return t
+		}
+		if !w.sleep() {
+			return nil
+		}
+		w.searching = true
+	}
+}
+
+// lingerRounds is how often a carrier that has found nothing lets other goroutines run and looks again before it
+// sleeps: a couple of microseconds when there are none. It spares both sides the waking where
+// goroutines and threads take turns.
+const lingerRounds = 12
+
+func (w *worker) linger() *Task {
+	fj := w.fj
+	if !w.searching {
+		w.searching = true
+		fj.searching.Add(1)
+	}
+	for range lingerRounds {
+		runtime.Gosched()
+		w.progress()
+		if t := w.search(); t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// search looks everywhere once.
+func (w *worker) search() *Task {
+	fj := w.fj
+	if w.ticks-w.fair >= fairEvery {
+		w.fair = w.ticks
+		if t := fj.takeShared(w); t != nil {
+			return t
+		}
+		if t := w.queue.take(); t != nil { // before the hand-off slot, which could starve it
+			return t
+		}
+	}
+	if t := w.takeOwn(); t != nil {
+		return t
+	}
+	if t := fj.takeShared(w); t != nil {
+		return t
+	}
+	return w.steal()
+}
+
+// steal takes half of another carrier's queue.
+func (w *worker) steal() *Task {
+	fj := w.fj
+	victims := fj.all()
+	if len(victims) < 2 {
+		return nil
+	}
+	for from, i := rand.IntN(len(victims)), 0; i < len(victims); i++ {
+		v := victims[(from+i)%len(victims)]
+		if v == w || v.queue.looksEmpty() {
+			continue
+		}
+		if first, _ := v.queue.steal(); first != nil {
+			rest := first.link
+			first.link = nil
+			if rest != nil {
+				w.queue.putAll(rest)
+			}
+			return first
+		}
+	}
+	return nil
+}
