@@ -147,6 +147,20 @@ func (c *Continuation) enter() {
 // main is the life of the goroutine. When it returns, who ran the continuation goes on: it is in the goroutine's home,
 // since continuations are resumed and suspended through the slot they began in.
 func (c *Continuation) main(r *coro.Routine) {
+	leaving := true
+	defer func() {
+		c.at.Refit()
+		c.state.Store(ended)
+		if leaving { // runtime.Goexit, even if a deferred function of the body has panicked since
+			r.Exit()
+		}
+	}()
+	c.run()
+	leaving = false
+}
+
+// run does not return after a Goexit.
+func (c *Continuation) run() {
 	returned := false
 	defer func() {
 		if returned {
@@ -154,17 +168,13 @@ func (c *Continuation) main(r *coro.Routine) {
 		}
 		if v := recover(); v != nil {
 			c.panic = &Panic{Value: v, Stack: debug.Stack()}
-			c.state.Store(ended)
 			return
 		}
 		c.goexit = true
-		c.state.Store(ended)
-		r.Exit()
 	}()
 	c.begin()
 	returned = true
 	c.body = nil
-	c.state.Store(ended)
 }
 
 // endStacks says that recorded stacks have been told where continuations begin.

@@ -252,6 +252,27 @@ func TestSuspendOnALockedOSThreadIsRefused(t *testing.T) {
 	}
 }
 
+func TestABodyMayEndLockedToItsOSThread(t *testing.T) {
+	p := continuation.NewPrompt("p")
+	continuation.New(p, func() { runtime.LockOSThread() }).Run()
+}
+
+func TestAPanicDuringGoexitComesOutOfRun(t *testing.T) {
+	p := continuation.NewPrompt("p")
+	c := continuation.New(p, func() {
+		defer func() { panic("late") }()
+		runtime.Goexit()
+	})
+	done := make(chan any)
+	go func() {
+		defer func() { done <- recover() }()
+		c.Run()
+	}()
+	if v, _ := (<-done).(*continuation.Panic); v == nil || v.Value != "late" {
+		t.Fatalf("Run panicked with %v, want late", v)
+	}
+}
+
 // Trap 2: what was begun on a locked OS thread works there, and nowhere else.
 func TestAContinuationBegunOnALockedOSThreadStaysThere(t *testing.T) {
 	if !coro.Binds {

@@ -2,8 +2,6 @@ package sched_test
 
 import (
 	"errors"
-	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -230,29 +228,6 @@ func TestAHandledPanicEndsOnlyTheThread(t *testing.T) {
 	vthread.Builder{OnPanic: func(_ *vthread.Thread, v any, s []byte) { value, stack = v, string(s) }}.Start(guilty).Join()
 	if value != "boom" || !strings.Contains(stack, "sched_test.guilty") {
 		t.Fatalf("handler got %v and\n%s", value, stack)
-	}
-}
-
-func TestAnUnhandledPanicEndsTheProgramWithTheThreadsStack(t *testing.T) {
-	if os.Getenv("VTSCOPE_TEST_CRASH") != "" {
-		vthread.Builder{Name: "culprit"}.Start(func() { vthread.Yield(); guilty() }).Join()
-		os.Exit(0)
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(exe, "-test.run=^TestAnUnhandledPanicEndsTheProgramWithTheThreadsStack$")
-	cmd.Env = append(os.Environ(), "VTSCOPE_TEST_CRASH=1", "VTSCOPE=private")
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 2 {
-		t.Errorf("ended with %v, want exit status 2", err)
-	}
-	for _, want := range []string{"panic: boom", `"culprit"`, "sched_test.guilty"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("%q is not in the output:\n%s", want, out)
-		}
 	}
 }
 

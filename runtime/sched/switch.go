@@ -259,47 +259,70 @@ func (c *carrier) again(t *Task) {
 
 // execute is the main function of the routines that threads execute on.
 func execute(r *coro.Routine) {
+	var t *Task
+	leaving := true
+	defer func() {
+		if leaving {
+			// runtime.Goexit: this goroutine is going to end whatever we do. The thread has ended; the
+			// routine waits here, inside the deferred call, to be retired.
+			t.endDoomed(r)
+			r.Exit()
+		}
+	}()
 	for {
-		t := (*Task)(r.Task)
+		t = (*Task)(r.Task)
 		t.on.finish()
 		if t.rec != nil {
 			t.rec.Goroutine(coro.G(), 0)
 		}
-		t.runBody(r)
+		t.runBody()
 		if !t.end(r) {
+			leaving = false
 			return
 		}
 	}
 }
 
-// runBody returns when the body has returned or panicked; after a Goexit it does not return.
-func (t *Task) runBody(r *coro.Routine) {
+// runBody returns when the body has returned or panicked; after a Goexit it does not return, even if a deferred
+// function of the body has panicked since.
+func (t *Task) runBody() {
 	returned := false
 	defer func() {
 		if returned {
 			return
 		}
 		if v := recover(); v != nil {
-			t.ended(flight.ReasonPanic, v)
+			t.handle(v)
 			return
 		}
-		// runtime.Goexit: this goroutine is going to end whatever we do. The thread ends here, inside the
-		// deferred call, and the routine waits to be retired.
 		t.ended(flight.ReasonGoexit, nil)
-		t.endDoomed(r)
-		r.Exit()
 	}()
 	t.body.Run()
 	returned = true
 	t.ended(flight.ReasonEnd, nil)
 }
 
+// handle is the end of a body that has panicked with v. A handler that panics is not handled, and one that
+// calls runtime.Goexit has handled.
+func (t *Task) handle(v any) {
+	returned := false
+	defer func() {
+		if !returned {
+			if again := recover(); again != nil {
+				Crash(t, again)
+			}
+		}
+		t.ended(flight.ReasonPanic, v)
+	}()
+	if !t.body.Handles(v) {
+		Crash(t, v)
+	}
+	returned = true
+}
+
 // ended tells everybody who has to know that the body has ended; its record goes first, so that
 // whoever joins the thread does not find it there.
 func (t *Task) ended(how flight.Reason, value any) {
-	if how == flight.ReasonPanic && !t.body.Handles(value) {
-		Crash(t, value)
-	}
 	t.word.Store(done)
 	c := t.on
 	if rec := t.rec; rec != nil {
@@ -327,6 +350,7 @@ func (t *Task) ended(how flight.Reason, value any) {
 // one, false when it shall end. Often no switch is needed: the next thread is new, and begins here.
 func (t *Task) end(r *coro.Routine) bool {
 	c := t.on
+	c.ret.Refit()
 	if c.worker == nil {
 		return false // the slot is home: Run's goroutine is in it
 	}
@@ -358,6 +382,7 @@ func (t *Task) end(r *coro.Routine) bool {
 // endDoomed is end for a routine that can take no further task.
 func (t *Task) endDoomed(r *coro.Routine) {
 	c := t.on
+	c.ret.Refit()
 	c.instant = 0
 	if c.worker == nil {
 		return

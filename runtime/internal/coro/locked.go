@@ -88,5 +88,13 @@ func currentLock() lockState {
 // [CanProbe] does.
 func Locked() bool { return currentLock() != 0 }
 
+// Refit undoes the calls of runtime.LockOSThread that the caller's task has left behind, so that the caller, who
+// fitted into the slot when the task began, fits again. The OS thread lives on, unlike that of a goroutine which ends locked.
+func (s *Slot) Refit() {
+	for Locked() && !(Binds && s.Fits()) {
+		runtime.UnlockOSThread()
+	}
+}
+
 // CanProbe reports whether this Go release lets us see OS thread locks.
 func CanProbe() bool { return lockedM != 0 }
