@@ -118,35 +118,6 @@ func (c *carrier) emitNow(k flight.Kind, id flight.ThreadID) {
 	}
 }
 
-// pause is the slow half of a park: t has no permit.
-func (t *Task) pause(p Pause) {
-	c := t.on
-	if !c.ret.Fits() {
-		t.pausePinned(p, flight.ReasonPinnedOSThread)
-		return
-	}
-	var now flight.Ticks
-	if rec := t.rec; rec != nil {
-		now = flight.Now()
-		stack := flight.Default().Stack(stackSkip)
-		if c.ring != nil {
-			c.ring.Park(rec, t.id, now, p.State, p.Reason, stack, p.Blocker)
-		} else {
-			rec.Parked(now, p.State, p.Reason, stack, p.Blocker)
-			c.emit(now, flight.EventPark, p.Reason, stack, t.id, uint64(p.Blocker))
-			c.emit(now, flight.EventUnmount, p.Reason, 0, t.id, 0)
-		}
-	}
-	then := toPause
-	if m := t.timer; m != nil && m.armed {
-		then = toTimedPause
-	}
-	t.leave(c, then, now)
-}
-
-// stackSkip hides this package's own innermost frames from recorded stacks.
-const stackSkip = 1
-
 func (t *Task) leaveYielding(c *carrier) {
 	w := c.worker
 	if w != nil && !w.hasMore() {
@@ -164,23 +135,23 @@ func (t *Task) leaveYielding(c *carrier) {
 			c.emit(now, flight.EventUnmount, flight.ReasonYield, 0, t.id, 0)
 		}
 	}
-	t.leave(c, toQueue, now)
+	s := t.depart(c, toQueue, now)
+	s.Switch()
+	t.on.finish()
 }
 
-// leave suspends t and returns when it is mounted again, perhaps on another carrier (C2, C3).
-func (t *Task) leave(c *carrier, then departure, now flight.Ticks) {
+// depart is the first half of a departure (C2, C3). It returns the slot to switch to, which is t's from then on. When
+// that switch returns, t is mounted again, perhaps on another carrier, and completes the departure of whoever was there before. (The
+// switch is left to the caller so that there are few frames above it: see [coro.Slot.Switch].)
+func (t *Task) depart(c *carrier, then departure, now flight.Ticks) *coro.Slot {
 	c.left, c.then = t, then
+	s := c.ret
 	if n := c.next(); n != nil {
 		c.prepare(n, now)
-		s := n.at
-		t.at = s
-		s.Switch()
-	} else {
-		s := c.ret
-		t.at = s
-		s.Switch()
+		s = n.at
 	}
-	t.on.finish()
+	t.at = s
+	return s
 }
 
 // next takes the thread that the one that leaves hands the carrier to, or nil to go back to the

@@ -324,8 +324,34 @@ func (t *Task) Park(p Pause) {
 		t.word.Store(w&^stateMask | runnable)
 		return
 	}
-	t.pause(p)
+	c := t.on
+	if !c.ret.Fits() {
+		t.parkPinned(p, flight.ReasonPinnedOSThread)
+		return
+	}
+	var now flight.Ticks
+	if rec := t.rec; rec != nil {
+		now = flight.Now()
+		stack := flight.Default().Stack(stackSkip)
+		if c.ring != nil {
+			c.ring.Park(rec, t.id, now, p.State, p.Reason, stack, p.Blocker)
+		} else {
+			rec.Parked(now, p.State, p.Reason, stack, p.Blocker)
+			c.emit(now, flight.EventPark, p.Reason, stack, t.id, uint64(p.Blocker))
+			c.emit(now, flight.EventUnmount, p.Reason, 0, t.id, 0)
+		}
+	}
+	then := toPause
+	if m := t.timer; m != nil && m.armed {
+		then = toTimedPause
+	}
+	s := t.depart(c, then, now)
+	s.Switch()
+	t.on.finish()
 }
+
+// stackSkip hides this package's own innermost frame from recorded stacks.
+const stackSkip = 1
 
 // ParkFor is [Task.Park] for at most d; not at all if d is not positive. It reports whether t was
 // unparked or had a permit.
@@ -349,7 +375,7 @@ func (t *Task) parkUntil(when time.Duration, p Pause) (unparked bool) {
 	}
 	m := t.wakeable()
 	m.arm(t, when, w&^stateMask)
-	t.pause(p)
+	t.Park(p)
 	expired := m.disarm()
 	t.word.Add(parkStep) // K5
 	return !expired

@@ -165,9 +165,9 @@ func (w *worker) surplus() bool {
 	return true
 }
 
-// pausePinned is pause for a thread that cannot leave its carrier (K4). It blocks the carrier's goroutine;
+// parkPinned is Park for a thread that cannot leave its carrier (K4). It blocks the carrier's goroutine;
 // the watchdog sees to the others.
-func (t *Task) pausePinned(p Pause, why flight.Reason) {
+func (t *Task) parkPinned(p Pause, why flight.Reason) {
 	m := t.wakeable()
 	if m.unpin == nil {
 		m.unpin = make(chan struct{}, 1)
