@@ -179,13 +179,16 @@ func mix64(z uint64) uint64 {
 }
 
 // finishHash makes the hash of a stack from the sum of its program counters, each multiplied by the
-// key of its position. It is never 0.
+// key of its position. It is never 0. The keys have spread the sum already; one more multiplication
+// brings its upper bits, which are the best, down to where the index looks.
 func finishHash(sum uint64, n int, truncated bool, skip int) uint64 {
 	extra := uint64(n) | uint64(skip)<<16
 	if truncated {
 		extra |= 1 << 32
 	}
-	if h := mix64(sum + mix64(extra)); h != 0 {
+	h := sum + extra*0x9e3779b97f4a7c15
+	h = (h ^ h>>32) * 0xd6e8feb86659fd93
+	if h ^= h >> 32; h != 0 {
 		return h
 	}
 	return 1
