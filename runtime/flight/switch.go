@@ -18,6 +18,7 @@ func (g *Ring) Park(rec *Record, id ThreadID, t Ticks, s State, why Reason, stac
 	put64(&rec.blocker, uint64(b))
 	endWrite(&rec.ver, v)
 	pos := g.pos
+	g.touch(pos)
 	g.fill(pos, uint64(t), uint64(EventPark)|uint64(why)<<8|g.carrier|uint64(stack)<<32, uint64(id), uint64(b))
 	g.publish(pos + 1) // R1: no more than one slot is half written
 	g.fill(pos+1, uint64(t), uint64(EventUnmount)|uint64(why)<<8|g.carrier, uint64(id), 0)
@@ -36,6 +37,7 @@ func (g *Ring) Yield(rec *Record, id ThreadID, t Ticks) {
 	put32(&rec.stack, 0)
 	endWrite(&rec.ver, v)
 	pos := g.pos
+	g.touch(pos)
 	g.fill(pos, uint64(t), uint64(EventYield)|g.carrier, uint64(id), 0)
 	g.publish(pos + 1) // R1: no more than one slot is half written
 	g.fill(pos+1, uint64(t), uint64(EventUnmount)|uint64(ReasonYield)<<8|g.carrier, uint64(id), 0)
@@ -56,6 +58,7 @@ func (g *Ring) Mount(rec *Record, id ThreadID, t Ticks) {
 	put32(&rec.mounts, rec.mounts+1)
 	endWrite(&rec.ver, v)
 	pos := g.pos
+	g.touch(pos)
 	g.fill(pos, uint64(t), uint64(EventMount)|g.carrier, uint64(id), 0)
 	h := g.hdr
 	put64(&h.Counts[EventMount], h.Counts[EventMount]+1)
@@ -72,6 +75,7 @@ func (g *Ring) Unpark(rec *Record, id ThreadID, t Ticks, by ThreadID) {
 	put64(&rec.waker, uint64(by))
 	endWrite(&rec.ver, v)
 	pos := g.pos
+	g.touch(pos)
 	g.fill(pos, uint64(t), uint64(EventUnpark)|g.carrier, uint64(id), uint64(by))
 	h := g.hdr
 	put64(&h.Counts[EventUnpark], h.Counts[EventUnpark]+1)
@@ -83,6 +87,7 @@ func (g *Ring) Unpark(rec *Record, id ThreadID, t Ticks, by ThreadID) {
 // runnable by [Record.Init] or [Record.Runnable].
 func (g *Ring) Start(id ThreadID, t Ticks, by ThreadID) {
 	pos := g.pos
+	g.touch(pos)
 	g.fill(pos, uint64(t), uint64(EventThreadStart)|g.carrier, uint64(id), uint64(by))
 	h := g.hdr
 	put64(&h.Counts[EventThreadStart], h.Counts[EventThreadStart]+1)
@@ -99,6 +104,7 @@ func (g *Ring) End(rec *Record, id ThreadID, t Ticks, how Reason) {
 	put64(&rec.blocker, 0)
 	endWrite(&rec.ver, v)
 	pos := g.pos
+	g.touch(pos)
 	g.fill(pos, uint64(t), uint64(EventThreadEnd)|uint64(how)<<8|g.carrier, uint64(id), 0)
 	g.publish(pos + 1)
 	g.fill(pos+1, uint64(t), uint64(EventUnmount)|uint64(how)<<8|g.carrier, uint64(id), 0)
@@ -128,6 +134,20 @@ func (g *Ring) fill(pos, t, word, thread, arg uint64) {
 	put64(&e.Thread, thread)
 	put64(&e.Arg, arg)
 }
+
+// touch loads the cache line that will be written some events from now. Events are written to memory that was last
+// used a ring's length ago; without this, the atomic operations of a switch wait until the stores
+// before them have fetched their lines. The comparison keeps the compiler from dropping the load; no word is all ones.
+func (g *Ring) touch(pos uint64) {
+	if e := (*event)(unsafe.Add(g.events, ((pos+touchAhead)&g.mask)*eventSize)); e.Word == ^uint64(0) {
+		neverCalled()
+	}
+}
+
+const touchAhead = 16
+
+//go:noinline
+func neverCalled() {}
 
 // publish stores head. KeepAlive keeps the compiler from merging two of them.
 func (g *Ring) publish(head uint64) {
