@@ -30,7 +30,7 @@ type Thread struct {
 type rare struct {
 	name      atomic.Pointer[string]
 	onPanic   func(t *Thread, value any, stack []byte)
-	unstarted runtime.Cleanup // of a thread made by Unstarted
+	unstarted runtime.Cleanup // of a thread that was made by Unstarted, or refused by its scheduler
 }
 
 // uncommon returns t's rare parts, and makes them if there are none.
@@ -96,6 +96,7 @@ func (b Builder) Start(f func()) *Thread {
 func (b Builder) TryStart(f func()) (*Thread, error) {
 	t := b.make(f)
 	if err := t.task.Start(b.birth(f)); err != nil {
+		t.forgetLater()
 		return t, fmt.Errorf("vthread: start %s: %w", t, err)
 	}
 	return t, nil
@@ -105,11 +106,15 @@ func (b Builder) TryStart(f func()) (*Thread, error) {
 func (b Builder) Unstarted(f func()) *Thread {
 	t := b.make(f)
 	t.task.Announce(b.birth(f))
+	t.forgetLater()
+	return t
+}
+
+// forgetLater sees that a new thread does not stand in dumps forever if it is never started.
+func (t *Thread) forgetLater() {
 	if rec := t.task.Record(); rec != nil {
-		// Else a thread that is never started stands in dumps forever.
 		t.uncommon().unstarted = runtime.AddCleanup(t, sched.Forget, rec)
 	}
-	return t
 }
 
 func (b Builder) make(f func()) *Thread {
@@ -146,7 +151,8 @@ func (t *Thread) Start() error {
 		return fmt.Errorf("vthread: start %s: %w", t, err)
 	}
 	if r := t.rare.Load(); r != nil {
-		r.unstarted.Stop() // which does nothing if there is none
+		r.unstarted.Stop()   // which does nothing if there is none
+		runtime.KeepAlive(t) // else it may be under way, and the record somebody else's by now
 	}
 	return nil
 }
