@@ -125,9 +125,11 @@ func (fj *ForkJoin) Execute(t *Task) error {
 func (fj *ForkJoin) Parallelism() int { return fj.options.Parallelism }
 
 // Close waits until no carrier has anything to execute, stops them, and ends all idle goroutines. Threads that
-// are parked stay parked forever; unparking them returns [ErrClosed]. It must not be called on a thread of fj.
+// are parked stay parked forever; unparking them returns [ErrClosed]. It must not be called on a thread of fj, or on
+// one that a carrier of fj executes for another scheduler.
 func (fj *ForkJoin) Close() error {
-	if t := Current(); t != nil && t.sched == Scheduler(fj) {
+	t := Current()
+	if w := t.worker(); w != nil && w.fj == fj || t != nil && t.sched == Scheduler(fj) {
 		return fmt.Errorf("sched: close: %w", ErrOnThread)
 	}
 	fj.mu.Lock()
@@ -135,6 +137,8 @@ func (fj *ForkJoin) Close() error {
 	fj.mu.closed = true
 	idle := fj.mu.idle
 	fj.mu.idle = nil
+	fj.idleCount.Add(-int32(fj.mu.toStart))
+	fj.mu.toStart = 0
 	for _, w := range idle {
 		w.idle = false
 		fj.idleCount.Add(-1)
@@ -145,9 +149,6 @@ func (fj *ForkJoin) Close() error {
 		close(fj.stop)
 	}
 	fj.running.Wait()
-	fj.shared.Lock()
-	fj.shared.closed = true
-	fj.shared.Unlock()
 	fj.pool.close()
 	return nil
 }

@@ -31,10 +31,13 @@ func (fj *ForkJoin) watchIfAsleep() {
 //	W2  When held carriers come back there are too many: the extra ones give their queues away at their
 //	    next scheduling point, sleep, and stop after a while.
 //	W3  What stays in the hand-off slot of a held carrier for a whole tick goes to the shared queue.
+//	W4  While the scheduler closes, all that goes on: the watchdog ends when there is neither a carrier nor a task, and from
+//	    then on, decided under the lock of the shared queue, tasks are refused. So what was accepted is executed.
 func (fj *ForkJoin) watch() {
 	defer fj.running.Done()
 	var tick <-chan time.Time
 	quiet := 0
+	stop, closing := fj.stop, false
 	for {
 		select {
 		case <-fj.starter:
@@ -44,6 +47,14 @@ func (fj *ForkJoin) watch() {
 			tick = time.After(watchTick)
 		case <-tick:
 			tick = nil
+			if closing {
+				if fj.ended() { // W4
+					return
+				}
+				fj.look()
+				tick = time.After(watchTick)
+				break
+			}
 			if fj.look() {
 				quiet = 0
 			} else {
@@ -58,19 +69,27 @@ func (fj *ForkJoin) watch() {
 				quiet = 0
 				tick = time.After(watchTick)
 			}
-		case <-fj.stop:
-			// Carriers go on until they find nothing; what is held then has no helpers any more.
-			for {
-				select {
-				case <-fj.starter: // for a task that nobody has taken yet
-					fj.startCarrier(false)
-					continue
-				default:
-				}
-				return
-			}
+		case <-stop:
+			stop, closing = nil, true
+			tick = time.After(0)
 		}
 	}
+}
+
+// ended reports whether a scheduler that closes has nothing to do any more, and refuses tasks from then on.
+func (fj *ForkJoin) ended() bool {
+	if len(fj.all()) > 0 || len(fj.starter) > 0 {
+		return false
+	}
+	s := &fj.shared
+	s.Lock()
+	s.closed = s.n == 0
+	closed := s.closed
+	s.Unlock()
+	if !closed {
+		fj.startCarrier(false) // for a task that came after the last carrier had looked
+	}
+	return closed
 }
 
 // look is one tick. It reports whether anything is queued.

@@ -1,0 +1,69 @@
+package sched_test
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/sched"
+	"github.com/vtscope/vtscope/runtime/vthread"
+)
+
+// returns fails the test if f does not return in time.
+func returns(t *testing.T, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { f(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("waited in vain: %s", what)
+	}
+}
+
+// W4: carriers that are held still have helpers.
+func TestCloseHelpsThreadsThatWaitForEachOtherInGo(t *testing.T) {
+	fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := vthread.Builder{Scheduler: fj}
+	begun, closing, ch := make(chan int), make(chan int), make(chan int)
+	b.Start(func() {
+		close(begun)
+		<-closing
+		time.Sleep(5 * time.Millisecond) // Close is at work
+		b.Start(func() { ch <- 1 })      // goes to the hand-off slot
+		<-ch
+	})
+	<-begun
+	close(closing)
+	returns(t, "Close", func() { fj.Close() })
+}
+
+func TestWhatIsAcceptedDuringCloseRuns(t *testing.T) {
+	for range 200 {
+		fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := vthread.Builder{Scheduler: fj}
+		b.Start(func() {}).Join()
+		closed := make(chan struct{})
+		go func() { fj.Close(); close(closed) }()
+		var last *vthread.Thread
+		for begin := time.Now(); time.Since(begin) < 2*time.Millisecond; { // Close has no end while there is work
+			th, err := b.TryStart(func() {})
+			if errors.Is(err, sched.ErrClosed) {
+				break
+			}
+			last = th
+		}
+		if last != nil {
+			returns(t, "a thread that was accepted", last.Join)
+		}
+		<-closed
+	}
+	runtime.GC() // then the file forgets the thread that was refused
+}
