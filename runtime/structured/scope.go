@@ -178,19 +178,7 @@ func (s *Scope) Close() error {
 		return nil
 	}
 	s.check("close")
-	var err error
-	if s.owner != nil {
-		for {
-			inner := known(s.owner.Innermost())
-			if inner == nil || inner == s {
-				break
-			}
-			err = fmt.Errorf("structured: scope %q: %w: %q", s.name, ErrStructure, inner.name)
-			if cerr := inner.Close(); cerr != nil && !errors.Is(cerr, ErrNotJoined) {
-				err = errors.Join(err, cerr)
-			}
-		}
-	}
+	err := s.closeInner()
 	s.closed = true
 	s.cancel(context.Canceled)
 	s.wait()
@@ -210,10 +198,51 @@ func (s *Scope) Close() error {
 	if p != nil {
 		panic(p)
 	}
+	if p, _ := err.(*Panic); p != nil { // of an inner scope's thread
+		panic(p)
+	}
 	if s.forked > 0 && !s.joined {
 		err = errors.Join(err, fmt.Errorf("structured: scope %q: %w", s.name, ErrNotJoined))
 	}
 	return err
+}
+
+// closeInner closes the scopes that the owner has opened in s and not closed. A panic that comes out of one is
+// the error: s has threads to wait for before it may go on.
+func (s *Scope) closeInner() (err error) {
+	if s.owner == nil {
+		return nil
+	}
+	for {
+		inner := known(s.owner.Innermost())
+		if inner == nil || inner == s {
+			return err
+		}
+		cerr, p := inner.closeCaught()
+		if _, before := err.(*Panic); before {
+			continue
+		}
+		if p != nil {
+			err = p
+			continue
+		}
+		err = fmt.Errorf("structured: scope %q: %w: %q", s.name, ErrStructure, inner.name)
+		if cerr != nil && !errors.Is(cerr, ErrNotJoined) {
+			err = errors.Join(err, cerr)
+		}
+	}
+}
+
+func (s *Scope) closeCaught() (err error, p *Panic) {
+	defer func() {
+		if v := recover(); v != nil {
+			var ours bool
+			if p, ours = v.(*Panic); !ours {
+				panic(v)
+			}
+		}
+	}()
+	return s.Close(), nil
 }
 
 // String returns the scope's name and how many of its threads have not ended.

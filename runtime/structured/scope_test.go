@@ -177,3 +177,33 @@ func TestClosingAnOuterScopeClosesTheInnerAndSaysSo(t *testing.T) {
 		}
 	}).Join()
 }
+
+func TestAPanicInAnInnerScopeStillWaitsForTheOuterOnesThreads(t *testing.T) {
+	vthread.Start(func() {
+		var ended atomic.Bool
+		defer func() {
+			p, _ := recover().(*structured.Panic)
+			if p == nil || p.Value != "child" {
+				t.Errorf("Run panicked with %v, want the child's panic", p)
+			}
+			if !ended.Load() {
+				t.Error("a thread of the outer scope runs on")
+			}
+			if s := vthread.Current().Innermost(); s != nil {
+				t.Errorf("%v is still open", s.Owner)
+			}
+		}()
+		structured.Run(context.Background(), "outer", func(s *structured.Scope) error {
+			s.Fork(func() error {
+				<-s.Context().Done()
+				vthread.Sleep(5 * time.Millisecond)
+				ended.Store(true)
+				return nil
+			})
+			middle := structured.Open(s.Context(), "middle")
+			inner := structured.Open(middle.Context(), "inner")
+			inner.Fork(func() error { panic("child") })
+			return nil // without closing them
+		})
+	}).Join()
+}
