@@ -6,3 +6,6 @@ func (fj *ForkJoin) Asleep() bool {
 	defer fj.mu.Unlock()
 	return len(fj.mu.idle) == len(fj.all()) && !fj.watching.Load()
 }
+
+// Move gives a parked task another scheduler.
+func Move(t *Task, s Scheduler) { t.sched = s }

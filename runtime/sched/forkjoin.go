@@ -118,7 +118,11 @@ func (fj *ForkJoin) Execute(t *Task) error {
 	if t.marks.And(^ticket)&ticket == 0 {
 		return nil // not submitted, or somebody has it already
 	}
-	return fj.share(t, t, 1)
+	err := fj.share(t, t, 1)
+	if err != nil {
+		t.marks.Or(ticket) // another scheduler may take it
+	}
+	return err
 }
 
 // Parallelism returns how many carriers execute threads at a time.

@@ -218,12 +218,11 @@ func (c *carrier) again(t *Task) {
 		w.put(t)
 		return
 	}
-	if err := t.submit(nil, 0); err != nil {
+	for t.submit(nil, 0) != nil {
 		// It lost its scheduler while it was runnable. Nobody waits for an answer here: it stays
 		// where it is, parked, and a later Unpark tries again.
-		t.word.Store(t.word.Load()&^stateMask | paused)
-		if t.rec != nil {
-			t.rec.Parked(flight.Now(), flight.StateParked, flight.ReasonRejected, 0, 0)
+		if t.refused(t.word.Load(), flight.ReasonRejected) {
+			return
 		}
 	}
 }

@@ -199,8 +199,8 @@ func (t *Task) Start(b Birth) error {
 		}
 	}
 	if err := t.submit(me, now); err != nil {
-		t.word.Store(fresh)
 		t.rec.Unstarted(now)
+		t.word.Store(fresh)
 		return err
 	}
 	return nil
@@ -280,14 +280,30 @@ func (t *Task) Unpark() error {
 // ready submits a task that the caller has just moved from the word was to runnable.
 func (t *Task) ready(me *Task, was uint32) error {
 	now := t.recordUnpark(me)
-	if err := t.submit(me, now); err != nil {
-		t.word.Store(was)
-		if t.rec != nil {
-			t.rec.Parked(now, flight.StateParked, flight.ReasonNone, 0, 0)
+	for {
+		err := t.submit(me, now)
+		if err == nil || t.refused(was, flight.ReasonNone) {
+			return err
 		}
-		return err
 	}
-	return nil
+}
+
+// refused makes a task paused again that the caller has moved to runnable from the word was, and whose scheduler has
+// refused it. It returns false when somebody has given it a permit meanwhile, and believes that it goes on: then the caller
+// still owns it, and submits it once more.
+func (t *Task) refused(was uint32, why flight.Reason) bool {
+	if t.rec != nil {
+		t.rec.Parked(flight.Now(), flight.StateParked, why, 0, 0)
+	}
+	was &^= stateMask
+	if t.word.CompareAndSwap(was|runnable, was|paused) {
+		return true
+	}
+	t.word.Store(was | runnable)
+	if t.rec != nil {
+		t.rec.Runnable(flight.Now(), 0)
+	}
+	return false
 }
 
 func (t *Task) recordUnpark(me *Task) (now flight.Ticks) {

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 )
 
@@ -277,9 +278,15 @@ func readyAll(woken []*Task) {
 	var first, last *Task
 	n := 0
 	flush := func() {
-		if n > 0 {
-			// Refused only when the scheduler was closed under its sleeping threads.
-			_ = fj.share(first, last, n)
+		if n > 0 && fj.share(first, last, n) != nil {
+			// It was closed under its sleeping threads: they stay parked.
+			for t := first; t != nil; {
+				next := t.link
+				t.link = nil
+				for !t.refused(t.timer.park, flight.ReasonNone) && t.submit(nil, 0) != nil {
+				}
+				t = next
+			}
 		}
 		first, last, n = nil, nil, 0
 	}
