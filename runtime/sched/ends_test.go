@@ -6,7 +6,9 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 	"github.com/vtscope/vtscope/runtime/sched"
@@ -98,5 +100,46 @@ func TestAnUnhandledPanicEndsTheProgramWithTheThreadsStack(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An alternating scheduler executes every other time itself, and else lets a ForkJoin do it.
+type alternating struct {
+	fj *sched.ForkJoin
+	n  atomic.Uint32
+}
+
+func (a *alternating) Execute(t *sched.Task) error {
+	if a.n.Add(1)%2 == 0 {
+		return a.fj.Execute(t)
+	}
+	go t.Run()
+	return nil
+}
+
+func TestAThreadMayEndElsewhereThanItBegan(t *testing.T) {
+	b := vthread.Builder{Scheduler: &alternating{fj: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 2})}}
+	var ended atomic.Int32
+	const rounds, threads = 20, 20
+	for i := range rounds {
+		var all []*vthread.Thread
+		for j := range threads {
+			all = append(all, b.Start(func() {
+				defer ended.Add(1)
+				for range 5 {
+					vthread.Yield()
+					vthread.ParkFor(time.Microsecond)
+				}
+				if (i+j)%4 == 0 {
+					runtime.Goexit()
+				}
+			}))
+		}
+		for _, th := range all {
+			returns(t, "a thread", th.Join)
+		}
+	}
+	if n := ended.Load(); n != rounds*threads {
+		t.Fatalf("%d threads ended, want %d", n, rounds*threads)
 	}
 }

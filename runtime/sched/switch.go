@@ -25,6 +25,8 @@ type carrier struct {
 	ring   *flight.Ring
 	id     flight.CarrierID
 
+	doomed *coro.Routine // has just gone back to the carrier's goroutine, which passes it on to be ended
+
 	instant flight.Ticks // a clock read while a thread ends, which serves all that comes of its end
 }
 
@@ -57,6 +59,9 @@ func (t *Task) Run() error {
 	c := lent.Get().(*carrier)
 	c.mount(t, nil)
 	c.finish()
+	if r := c.doomed; r != nil {
+		Default().pool.doom(r)
+	}
 	*c = carrier{}
 	lent.Put(c)
 	return nil
@@ -229,18 +234,17 @@ func (c *carrier) again(t *Task) {
 
 // execute is the main function of the routines that threads execute on.
 func execute(r *coro.Routine) {
-	var t *Task
 	leaving := true
 	defer func() {
 		if leaving {
 			// runtime.Goexit: this goroutine is going to end whatever we do. The thread has ended; the
 			// routine waits here, inside the deferred call, to be retired.
-			t.endDoomed(r)
+			(*Task)(r.Task).endDoomed(r)
 			r.Exit()
 		}
 	}()
 	for {
-		t = (*Task)(r.Task)
+		t := (*Task)(r.Task)
 		t.on.finish()
 		if t.rec != nil {
 			t.rec.Goroutine(coro.G(), 0)
@@ -322,7 +326,12 @@ func (t *Task) end(r *coro.Routine) bool {
 	c := t.on
 	c.ret.Refit()
 	if c.worker == nil {
-		return false // the slot is home: Run's goroutine is in it
+		if r.At = c.ret; r.Home() {
+			return false // Run's goroutine is in it, and goes on
+		}
+		// t was executed by a ForkJoin before, and a stranger may be in the home of r (S3).
+		c.doomed = r
+		return r.Idle(c.ret)
 	}
 	now := c.instant
 	c.instant = 0
@@ -354,9 +363,9 @@ func (t *Task) endDoomed(r *coro.Routine) {
 	c := t.on
 	c.ret.Refit()
 	c.instant = 0
-	if c.worker == nil {
+	if r.At = c.ret; c.worker == nil && r.Home() {
 		return
 	}
-	c.worker.doomed = r // its goroutine passes it on, once r has left
+	c.doomed = r
 	r.Idle(c.ret)
 }

@@ -26,8 +26,7 @@ type worker struct {
 	idle    bool   // guarded by fj.mu
 	wake    chan struct{}
 
-	searching bool          // it was woken or started, and has found nothing yet
-	doomed    *coro.Routine // has just gone back to the carrier, to end
+	searching bool // it was woken or started, and has found nothing yet
 
 	seen struct { // the watchdog's
 		ticks uint32
