@@ -257,6 +257,45 @@ func TestABodyMayEndLockedToItsOSThread(t *testing.T) {
 	continuation.New(p, func() { runtime.LockOSThread() }).Run()
 }
 
+// A switch is fatal, too, where one is locked once and the other twice.
+func TestLocksOfAnOSThreadAreCounted(t *testing.T) {
+	if !coro.Binds {
+		t.Skip("this form of slots is not bound to OS threads")
+	}
+	p := continuation.NewPrompt("p")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		c := continuation.New(p, func() {
+			runtime.LockOSThread()
+			if _, err := continuation.Suspend(p, nil); !errors.Is(err, continuation.ErrPinned) {
+				t.Errorf("locked twice: got %v, want ErrPinned", err)
+			}
+			runtime.UnlockOSThread()
+			continuation.Suspend(p, nil)
+			runtime.LockOSThread() // and it ends so
+		})
+		if c.Run() {
+			t.Error("ended in the first run")
+		}
+		runtime.LockOSThread()
+		func() {
+			defer func() {
+				if err, _ := recover().(error); !errors.Is(err, continuation.ErrOSThread) {
+					t.Errorf("Run, locked twice: %v, want ErrOSThread", err)
+				}
+			}()
+			c.Run()
+		}()
+		runtime.UnlockOSThread()
+		if !c.Run() {
+			t.Error("not ended in the second run")
+		}
+	}()
+	<-done
+}
+
 func TestAPanicDuringGoexitComesOutOfRun(t *testing.T) {
 	p := continuation.NewPrompt("p")
 	c := continuation.New(p, func() {

@@ -160,6 +160,14 @@ func TestALockedMakerFitsOnlyItself(t *testing.T) {
 			t.Error("does not fit its own maker")
 		}
 		r.At.Switch() // must not be fatal
+		runtime.LockOSThread()
+		if r.At.Fits() {
+			t.Error("fits its maker after another LockOSThread, which would be fatal")
+		}
+		r.At.Refit()
+		if !r.At.Fits() || !Locked() {
+			t.Error("does not fit again after Refit")
+		}
 		other := make(chan bool)
 		go func() { other <- r.At.Fits() }()
 		if <-other {

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// A lockState tells to which OS thread a goroutine is locked: the address of the runtime's m, 0 when
-// it is not locked, or when that cannot be read (see [CanProbe]).
+// A lockState tells to which OS thread a goroutine is locked, and how often: the address of the runtime's m plus the number
+// of locks, 0 when it is not locked, or when that cannot be read (see [CanProbe]).
 type lockState uintptr
 
 // lockedM is the offset in runtime.g of the word that holds the m a goroutine is locked to, or 0 if
@@ -44,9 +44,9 @@ func findLockedM() (offset uintptr) {
 func probe() (offset uintptr) {
 	g := getg()
 	var before, after [gWords]uintptr
-	look(g, &before)
+	look(g, before[:])
 	runtime.LockOSThread()
-	look(g, &after)
+	look(g, after[:])
 	runtime.UnlockOSThread()
 	for i := range after {
 		if before[i] != 0 || after[i] == 0 {
@@ -65,23 +65,74 @@ func probe() (offset uintptr) {
 	return offset
 }
 
-func look(g uintptr, words *[gWords]uintptr) {
+func look(g uintptr, words []uintptr) {
 	for i := range words {
 		words[i] = *gWord(g, uintptr(i)*unsafe.Sizeof(g))
 	}
 }
 
-// gWord returns the address of a word of a g.
+// gWord returns the address of a word of a g, or of an m.
 func gWord(g, offset uintptr) *uintptr {
 	addr := g + offset
 	return *(**uintptr)(unsafe.Pointer(&addr)) // a g is not what checkptr expects of a conversion
+}
+
+// lockCount is the offset in runtime.m of the 32 bits that count the calls of runtime.LockOSThread, or 0 if it was not
+// found; then a goroutine that is locked twice looks like one that is locked once. It is found as lockedM is: it goes 1, 2, 3
+// when the probe locks three times, and back.
+var lockCount = findLockCount()
+
+// mWords is how many words of an m are searched. An m of Go 1.26 has more, and the count is in word 81.
+const mWords = 160
+
+func findLockCount() (offset uintptr) {
+	if lockedM == 0 {
+		return 0
+	}
+	found := make(chan uintptr)
+	go func() { found <- probeCount() }()
+	return <-found
+}
+
+func probeCount() (offset uintptr) {
+	const locks = 3
+	var words [2*locks - 1][mWords]uintptr // after each of the locks, then after each unlock but the last
+	for i := range words {
+		if i < locks {
+			runtime.LockOSThread()
+		} else {
+			runtime.UnlockOSThread()
+		}
+		look(*gWord(getg(), lockedM), words[i][:])
+	}
+	runtime.UnlockOSThread()
+	const halves = unsafe.Sizeof(uintptr(0)) / 4
+	for at := range mWords * halves {
+		is := true
+		for i := range words {
+			want := uint32(min(i+1, 2*locks-1-i))
+			is = is && (*[mWords * halves]uint32)(unsafe.Pointer(&words[i]))[at] == want
+		}
+		if !is {
+			continue
+		}
+		if offset != 0 {
+			return 0 // two candidates: trust neither
+		}
+		offset = at * 4
+	}
+	return offset
 }
 
 func currentLock() lockState {
 	if lockedM == 0 {
 		return 0
 	}
-	return lockState(*gWord(getg(), lockedM))
+	m := *gWord(getg(), lockedM)
+	if m == 0 || lockCount == 0 {
+		return lockState(m)
+	}
+	return lockState(m + uintptr(*(*uint32)(unsafe.Pointer(gWord(m, lockCount)))))
 }
 
 // Locked reports whether the calling goroutine is locked to an OS thread. It always says no where
