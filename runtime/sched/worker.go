@@ -41,6 +41,15 @@ func (w *worker) put(t *Task) {
 	w.fj.wakeOne()
 }
 
+// putAll is put for a chain of tasks, which may be nil. Between two queues they were in neither, and whoever looked then has
+// not seen them (F1).
+func (w *worker) putAll(first *Task) {
+	if first != nil {
+		w.queue.putAll(first)
+		w.fj.wakeOne()
+	}
+}
+
 // takeShared moves a fair part of the shared queue to w's, and returns the first of it.
 func (fj *ForkJoin) takeShared(w *worker) *Task {
 	if fj.sharedLen.Load() == 0 {
@@ -72,9 +81,7 @@ func (fj *ForkJoin) takeShared(w *worker) *Task {
 	last.link = nil
 	rest := first.link
 	first.link = nil
-	if rest != nil {
-		w.queue.putAll(rest)
-	}
+	w.putAll(rest)
 	return first
 }
 
@@ -243,9 +250,7 @@ func (w *worker) steal() *Task {
 		if first, _ := v.queue.steal(); first != nil {
 			rest := first.link
 			first.link = nil
-			if rest != nil {
-				w.queue.putAll(rest)
-			}
+			w.putAll(rest)
 			return first
 		}
 	}
