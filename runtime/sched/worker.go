@@ -124,6 +124,7 @@ func (w *worker) run() {
 	defer fj.running.Done()
 	w.ring = flight.Default().AcquireRing(w.id, ringEvents(w.extra))
 	w.event(flight.EventCarrierStart)
+	w.ring.SetCarrier(flight.CarrierRunning)
 	defer func() {
 		w.event(flight.EventCarrierStop)
 		w.records.Flush(flight.Default())
