@@ -143,7 +143,7 @@ func (fj *ForkJoin) anything() bool {
 		return true
 	}
 	for _, w := range fj.all() {
-		if !w.queue.empty() {
+		if !w.queue.looksEmpty() {
 			return true
 		}
 	}

@@ -11,7 +11,9 @@ func (w *worker) progress() { w.ticks++ }
 //go:norace
 func (w *worker) progressSeen() uint32 { return w.ticks }
 
-// looksEmpty is [runQueue.empty] without the lock: a hint, for those who look again with it before they sleep.
+// looksEmpty reports whether there is nothing to take, without the lock. The answer may be old at once, but a caller who has
+// made an atomic change before it calls sees every task that was put by somebody who had not seen
+// that change (F1): the lock's release and the change order them.
 //
 //go:norace
 func (q *runQueue) looksEmpty() bool { return q.mu.n == 0 }

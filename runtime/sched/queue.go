@@ -101,13 +101,3 @@ func (q *runQueue) chainLocked(want uint) (first *Task, n int) {
 	}
 	return first, n
 }
-
-// empty reports whether there is nothing to take. A queue that is in use at the moment does not count as empty.
-func (q *runQueue) empty() bool {
-	if !q.mu.TryLock() {
-		return false
-	}
-	n := q.mu.n
-	q.mu.Unlock()
-	return n == 0
-}

@@ -214,7 +214,7 @@ func (c *carrier) finish() {
 // again submits a thread that has just left and can go on.
 func (c *carrier) again(t *Task) {
 	if w := c.worker; w != nil && t.sched == Scheduler(w.fj) {
-		if c.then == toQueue && w.fj.sharedLen.Load() > 0 && w.queue.empty() {
+		if c.then == toQueue && w.fj.sharedLen.Load() > 0 && w.queue.looksEmpty() {
 			// At the end of its own queue it would be the next again.
 			if w.fj.share(t, t, 1) == nil {
 				return

@@ -115,7 +115,7 @@ func (w *worker) takeOwn() *Task {
 
 // hasMore reports whether a thread that yields would let anybody run.
 func (w *worker) hasMore() bool {
-	return w.handOff.full() || !w.queue.empty() || w.fj.sharedLen.Load() > 0
+	return w.handOff.full() || !w.queue.looksEmpty() || w.fj.sharedLen.Load() > 0
 }
 
 // run is the goroutine of a carrier.
