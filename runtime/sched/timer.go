@@ -68,7 +68,7 @@ func (m *timer) arm(t *Task, when time.Duration, park uint32) {
 	m.fired.Store(false)
 	m.park = park
 	m.armed = true
-	if _, bubbled := t.sched.(goroutines); bubbled {
+	if _, bubbled := t.sched.(goroutines); bubbled || when < 0 { // whatever scheduler a bubble has: see bubbled
 		timers.mu.Lock()
 		defer timers.mu.Unlock()
 		m.bubbled = time.AfterFunc(when-time.Since(epoch), func() {
@@ -79,7 +79,7 @@ func (m *timer) arm(t *Task, when time.Duration, park uint32) {
 			}
 			timers.mu.Unlock()
 			if late != nil {
-				_ = late.ready(nil, park|paused) // this scheduler refuses nothing
+				_ = late.ready(nil, park|paused) // refused, it stays parked, as for Unpark
 			}
 		})
 		return
