@@ -416,9 +416,14 @@ func (t *Task) Sleep(d time.Duration) {
 		}
 	}
 	if permit {
-		if w := t.word.Load(); w&stateMask == runnable {
-			t.word.CompareAndSwap(w, w&^stateMask|leased) // or somebody has given another
-		}
+		t.keepPermit()
+	}
+}
+
+// keepPermit gives t, which is the caller's, back a permit that was meant for another park.
+func (t *Task) keepPermit() {
+	if w := t.word.Load(); w&stateMask == runnable {
+		t.word.CompareAndSwap(w, w&^stateMask|leased) // or somebody has given another
 	}
 }
 

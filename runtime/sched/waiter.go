@@ -35,14 +35,19 @@ func NewWaiter() *Waiter {
 func (w *Waiter) Task() *Task { return w.task }
 
 // Wait blocks its maker until [Waiter.Wake]: a thread parks, and p is what a dump shows of it. It is
-// called once.
+// called once. A permit that somebody else gives the thread meanwhile, or gave it before, is kept for its next park.
 func (w *Waiter) Wait(p Pause) {
 	if w.task == nil {
 		w.wg.Wait()
 		return
 	}
+	permit := false
 	for !w.woken.Load() {
 		w.task.Park(p)
+		permit = permit || !w.woken.Load()
+	}
+	if permit {
+		w.task.keepPermit()
 	}
 }
 
