@@ -6,8 +6,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-
-	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 // ErrClosed is returned for tasks that are submitted to a closed scheduler.
@@ -60,7 +58,6 @@ type ForkJoin struct {
 		sync.Mutex
 		idle    []*worker // newest last
 		toStart int       // carriers within Parallelism that do not run yet
-		nextID  flight.CarrierID
 		closed  bool
 	}
 

@@ -154,9 +154,8 @@ func (fj *ForkJoin) anything() bool {
 func (fj *ForkJoin) startCarrier(extra bool) {
 	fj.mu.Lock()
 	defer fj.mu.Unlock()
-	fj.mu.nextID++ // the id of a carrier that stopped long ago may come again
 	w := &worker{fj: fj, extra: extra, searching: true, wake: make(chan struct{}, 1)}
-	w.carrier.id = fj.mu.nextID
+	w.carrier.id = carrierIDs.take()
 	w.carrier.worker = w
 	fj.rememberLocked(w)
 	fj.searching.Add(1)

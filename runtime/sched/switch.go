@@ -105,7 +105,7 @@ func (c *carrier) recordMount(t *Task, rec *flight.Record, now flight.Ticks) {
 		c.ring.Mount(rec, t.id, now)
 		return
 	}
-	rec.Mounted(now, c.id)
+	rec.Mounted(now, flight.NoCarrier)
 	c.emit(now, flight.EventMount, 0, 0, t.id, 0)
 }
 

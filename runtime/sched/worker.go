@@ -129,6 +129,7 @@ func (w *worker) run() {
 		w.event(flight.EventCarrierStop)
 		w.records.Flush(flight.Default())
 		w.ring.Release()
+		carrierIDs.put(w.id)
 		fj.pool.put(w.free, w.freeLen)
 	}()
 	for {
