@@ -41,6 +41,7 @@ type folder struct {
 	now       flight.Ticks
 	maxGroups int
 	examples  int
+	holds     map[flight.CarrierID]flight.Hold // of threads that block in operations of Go's own
 
 	groups []group
 	byKey  groupIndex
@@ -97,6 +98,12 @@ func (f *folder) add(rows []flight.ThreadRow) {
 		if f.ownerMaybe[r.ID%ownerBits/64]&(1<<(r.ID%64)) != 0 {
 			if _, ok := f.owners[r.ID]; ok {
 				f.owners[r.ID] = r.Name
+			}
+		}
+		if r.State == flight.StateMounted && len(f.holds) > 0 {
+			if hold := f.holds[r.Carrier]; hold.Thread == r.ID {
+				// It cannot record itself that it is pinned; somebody saw it.
+				r.State, r.Reason, r.Stack, r.Since = flight.StatePinned, hold.Reason, hold.Stack, hold.Since
 			}
 		}
 		fam := f.tree.family(r.Scope)

@@ -44,6 +44,18 @@ func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
 
 	now := r.Now()
 	f := newFolder(t, now, o)
+	rings, err := r.Rings()
+	if err != nil {
+		s.missed(err)
+	}
+	for i := range rings {
+		if h := rings[i].Hold; h.Thread != 0 {
+			if f.holds == nil {
+				f.holds = map[flight.CarrierID]flight.Hold{}
+			}
+			f.holds[rings[i].Carrier] = h
+		}
+	}
 	torn, err := r.Threads(ctx, f.add)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

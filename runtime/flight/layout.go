@@ -128,9 +128,20 @@ type ringHeader struct {
 	Head   uint64 // events ever written
 	Size   uint32 // events, a power of two
 	Owner  uint32 // carrier | state<<16 | owner<<24
-	_      [112]byte
+	Hold   holdRecord
+	_      [80]byte
 	Counts [kindSlots]uint64
 	_      [128]byte
+}
+
+// holdRecord tells that a carrier's mounted thread blocks in an operation of Go's own. It has its own version, since
+// its writer is not the ring's owner.
+type holdRecord struct {
+	Ver    uint32
+	Word   uint32 // reason
+	Thread uint64 // 0: none
+	Since  uint64
+	Stack  uint64
 }
 
 // event is a slot of a ring.

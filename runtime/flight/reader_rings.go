@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 )
@@ -45,6 +46,16 @@ func (r *Reader) ringRow(s segment, i uint32) (RingRow, bool) {
 	row := RingRow{
 		Head: le.Uint64(b[0:]), Size: uint64(le.Uint32(b[8:])),
 		Carrier: CarrierID(owner), State: CarrierState(owner >> 16), Owner: RingOwner(owner >> 24),
+	}
+	if le.Uint64(b[24:]) != 0 && le.Uint32(b[16:])&1 == 0 {
+		var again [32]byte
+		at := s.offset + uint64(i)*uint64(s.stride) + 16
+		if r.src.readAt(again[:], at) == len(again) && bytes.Equal(again[:], b[16:48]) { // else as if nobody had looked
+			row.Hold = Hold{
+				Thread: ThreadID(le.Uint64(b[24:])), Reason: Reason(le.Uint32(b[20:])),
+				Since: Ticks(le.Uint64(b[32:])), Stack: StackID(le.Uint64(b[40:])),
+			}
+		}
 	}
 	for k := range row.Counts {
 		row.Counts[k] = le.Uint64(b[128+8*k:])

@@ -157,6 +157,15 @@ type RingRow struct {
 	Size    uint64
 	Head    uint64            // events ever written
 	Counts  [kindSlots]uint64 // events ever written by kind; exact also after events are overwritten
+	Hold    Hold
+}
+
+// A Hold tells that a mounted thread blocks in an operation of Go's own, as somebody saw who looked from time to time.
+type Hold struct {
+	Thread ThreadID // 0: none does
+	Reason Reason
+	Since  Ticks // when it was first seen so
+	Stack  StackID
 }
 
 // An Event is one entry of a ring.

@@ -33,6 +33,10 @@ func EndStacks(which int) {
 	}
 }
 
+func isStackEnd(pc uint64) bool {
+	return pc == atomic.LoadUint64(&stackEnds[0]) || pc == atomic.LoadUint64(&stackEnds[1])
+}
+
 // Stack interns the stack of its caller, without the skip innermost calls (inlined ones count), and
 // returns its id: 0 when there is no room. A stack met before costs some nanoseconds, takes no lock
 // and allocates nothing; a new one is copied, and named by the recorder's goroutine. Frames beyond

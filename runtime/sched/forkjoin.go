@@ -53,6 +53,8 @@ type ForkJoin struct {
 	searching atomic.Int32 // carriers that were woken and have found nothing yet
 	surplus   atomic.Int32 // carriers that should go to sleep: see watchdog
 	watching  atomic.Bool  // the watchdog is awake
+	dozing    atomic.Bool  // the watchdog sleeps because all carriers do
+	holding   []*worker    // the watchdog's: see hold.go
 
 	mu struct {
 		sync.Mutex
@@ -62,6 +64,7 @@ type ForkJoin struct {
 	}
 
 	nudge   chan struct{} // wakes the watchdog
+	stir    chan struct{} // wakes it a little: a carrier is awake
 	starter chan struct{} // asks for a carrier
 	stop    chan struct{}
 	running sync.WaitGroup
@@ -102,6 +105,7 @@ func newForkJoin(o ForkJoinOptions) *ForkJoin {
 	fj := &ForkJoin{
 		options: o,
 		nudge:   make(chan struct{}, 1),
+		stir:    make(chan struct{}, 1),
 		starter: make(chan struct{}, max(o.Parallelism, 1)),
 		stop:    make(chan struct{}),
 	}

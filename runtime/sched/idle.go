@@ -31,6 +31,7 @@ func (w *worker) sleep() bool {
 	}
 	w.ring.SetCarrier(flight.CarrierRunning)
 	fj.searching.Add(1)
+	fj.stirIfDozing()
 	return true
 }
 
@@ -157,6 +158,7 @@ func (fj *ForkJoin) startCarrier(extra bool) {
 	w := &worker{fj: fj, extra: extra, searching: true, wake: make(chan struct{}, 1)}
 	w.carrier.id = carrierIDs.take()
 	w.carrier.worker = w
+	w.ring = flight.Default().AcquireRing(w.id, ringEvents(extra))
 	fj.rememberLocked(w)
 	fj.searching.Add(1)
 	fj.running.Add(1)

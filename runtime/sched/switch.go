@@ -103,6 +103,7 @@ func (c *carrier) give(r *coro.Routine, t *Task) {
 func (c *carrier) recordMount(t *Task, rec *flight.Record, now flight.Ticks) {
 	if c.ring != nil {
 		c.ring.Mount(rec, t.id, now)
+		c.worker.setMounted(t)
 		return
 	}
 	rec.Mounted(now, flight.NoCarrier)

@@ -9,6 +9,9 @@ import (
 // watchTick is how often the watchdog looks while anything is queued.
 const watchTick = time.Millisecond
 
+// dozeTick is how often it looks while nothing is queued, but carriers are awake.
+const dozeTick = 20 * time.Millisecond
+
 // quietTicks is after how many ticks with nothing queued the watchdog goes to sleep.
 const quietTicks = 8
 
@@ -19,6 +22,13 @@ func (fj *ForkJoin) watchIfAsleep() {
 	}
 	if fj.watching.CompareAndSwap(false, true) {
 		fj.nudge <- struct{}{} // has room: only one of us sets watching
+	}
+}
+
+// stirIfDozing tells a watchdog that sleeps because all carriers did that one is awake.
+func (fj *ForkJoin) stirIfDozing() {
+	if fj.dozing.Load() && fj.dozing.CompareAndSwap(true, false) {
+		fj.stir <- struct{}{} // has room: only one of us clears dozing
 	}
 }
 
@@ -33,8 +43,11 @@ func (fj *ForkJoin) watchIfAsleep() {
 //	W3  What stays in the hand-off slot of a held carrier for a whole tick goes to the shared queue.
 //	W4  While the scheduler closes, all that goes on: the watchdog ends when there is neither a carrier nor a task, and from
 //	    then on, decided under the lock of the shared queue, tasks are refused. So what was accepted is executed.
+//	W5  While a carrier is awake and nothing is queued, the watchdog looks now and then, to find out who blocks
+//	    in operations of Go's own (hold.go).
 func (fj *ForkJoin) watch() {
 	defer fj.running.Done()
+	fj.dozing.Store(true)
 	var tick <-chan time.Time
 	quiet := 0
 	stop, closing := fj.stop, false
@@ -42,6 +55,11 @@ func (fj *ForkJoin) watch() {
 		select {
 		case <-fj.starter:
 			fj.startCarrier(false)
+			fj.stirIfDozing()
+		case <-fj.stir:
+			if tick == nil {
+				tick = time.After(dozeTick)
+			}
 		case <-fj.nudge:
 			quiet = 0
 			tick = time.After(watchTick)
@@ -49,6 +67,7 @@ func (fj *ForkJoin) watch() {
 			tick = nil
 			if closing {
 				if fj.ended() { // W4
+					fj.noteHolds(nil)
 					return
 				}
 				fj.look()
@@ -57,6 +76,7 @@ func (fj *ForkJoin) watch() {
 			}
 			if fj.look() {
 				quiet = 0
+				fj.watching.Store(true) // a nudge that comes all the same does no harm
 			} else {
 				quiet++
 			}
@@ -65,9 +85,17 @@ func (fj *ForkJoin) watch() {
 				break
 			}
 			fj.watching.Store(false)
-			if fj.anyQueued() && fj.watching.CompareAndSwap(false, true) {
+			switch {
+			case fj.anyQueued() && fj.watching.CompareAndSwap(false, true):
 				quiet = 0
 				tick = time.After(watchTick)
+			case fj.anyAwake():
+				tick = time.After(dozeTick) // W5
+			default:
+				fj.dozing.Store(true)
+				if fj.anyAwake() {
+					fj.stirIfDozing() // it may not have seen that we doze
+				}
 			}
 		case <-stop:
 			stop, closing = nil, true
@@ -112,6 +140,7 @@ func (fj *ForkJoin) look() (queued bool) {
 	}
 	toStart := fj.mu.toStart
 	fj.mu.Unlock()
+	fj.noteHolds(workers)
 
 	queued = fj.anything()
 	for _, w := range workers {
@@ -147,6 +176,13 @@ func (fj *ForkJoin) look() (queued bool) {
 		}
 	}
 	return queued
+}
+
+// anyAwake reports whether any carrier does not sleep.
+func (fj *ForkJoin) anyAwake() bool {
+	fj.mu.Lock()
+	defer fj.mu.Unlock()
+	return len(fj.mu.idle) < len(fj.all())
 }
 
 // anyQueued is [ForkJoin.anything], hand-off slots included.

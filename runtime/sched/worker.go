@@ -28,7 +28,10 @@ type worker struct {
 
 	searching bool // it was woken or started, and has found nothing yet
 
+	mounted *Task // the last recorded thread that was mounted; see progress.go
+
 	seen struct { // the watchdog's
+		hold  flight.Hold
 		ticks uint32
 		full  bool
 		held  bool
@@ -122,7 +125,6 @@ func (w *worker) hasMore() bool {
 func (w *worker) run() {
 	fj := w.fj
 	defer fj.running.Done()
-	w.ring = flight.Default().AcquireRing(w.id, ringEvents(w.extra))
 	w.event(flight.EventCarrierStart)
 	w.ring.SetCarrier(flight.CarrierRunning)
 	defer func() {

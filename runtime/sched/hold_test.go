@@ -1,0 +1,137 @@
+package sched_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/continuation"
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/coro"
+	"github.com/vtscope/vtscope/runtime/sched"
+	"github.com/vtscope/vtscope/runtime/vthread"
+)
+
+//go:noinline
+func waitInGo(ch <-chan struct{}) { <-ch }
+
+// held returns what the flight file says of a thread that holds its carrier, and whether it says anything.
+func held(t *testing.T, r *flight.Reader, id flight.ThreadID) (flight.Hold, bool) {
+	t.Helper()
+	rings, err := r.Rings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rings {
+		if row.Hold.Thread == id {
+			return row.Hold, true
+		}
+	}
+	return flight.Hold{}, false
+}
+
+func recorderOf(t *testing.T) *flight.Reader {
+	t.Helper()
+	if flight.Default() == nil {
+		t.Skip("the recorder is off")
+	}
+	if !coro.CanProbe() {
+		t.Skip("goroutines cannot be looked at here")
+	}
+	r, err := flight.Default().Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func TestAThreadThatBlocksInGoIsShownPinnedWithItsStack(t *testing.T) {
+	r := recorderOf(t)
+	var mu sync.Mutex
+	ch := make(chan struct{})
+	for what, ops := range map[string][3]func(){
+		"channel": {func() { ch = make(chan struct{}) }, func() { waitInGo(ch) }, func() { close(ch) }},
+		"mutex":   {mu.Lock, func() { mu.Lock(); defer mu.Unlock() }, mu.Unlock},
+	} {
+		before, block, release := ops[0], ops[1], sync.OnceFunc(ops[2])
+		before()
+		defer release() // else the scheduler could not be closed
+		th := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 2})}.Start(block)
+		var hold flight.Hold
+		await(t, what+" seen", func() (ok bool) { hold, ok = held(t, r, th.ID()); return ok })
+		if hold.Reason != flight.ReasonPinnedGo {
+			t.Errorf("%s: reason %v", what, hold.Reason)
+		}
+		await(t, what+"'s stack", func() bool {
+			stack, err := r.Stack(hold.Stack)
+			for _, f := range stack.Frames {
+				if strings.Contains(f.Func, "TestAThreadThatBlocksInGoIsShownPinnedWithItsStack") {
+					return err == nil
+				}
+			}
+			return false
+		})
+		release()
+		th.Join()
+		await(t, what+" not seen any more", func() bool { _, ok := held(t, r, th.ID()); return !ok })
+		if n := pinnedEvents(t, r, th.ID()); n != 1 {
+			t.Errorf("%s: %d pinned events, want 1", what, n)
+		}
+	}
+}
+
+func pinnedEvents(t *testing.T, r *flight.Reader, id flight.ThreadID) (n int) {
+	t.Helper()
+	rings, err := r.Rings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rings {
+		evs, _, _, err := r.Events(row.Index, 0, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range evs {
+			if e.Kind == flight.EventPinned && e.Thread == id && e.Code == flight.ReasonPinnedGo {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func TestAThreadThatComputesIsNotShownPinned(t *testing.T) {
+	r := recorderOf(t)
+	p := continuation.NewPrompt("p")
+	stop := make(chan struct{})
+	release := sync.OnceFunc(func() { close(stop) })
+	spin := func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	}
+	b := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 2})}
+	plain := b.Start(spin)
+	nested := b.Start(func() { continuation.New(p, spin).Run() }) // the thread's first goroutine waits for the continuation
+	defer release()
+	ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
+	defer cancel()
+	for ctx.Err() == nil {
+		for _, th := range []*vthread.Thread{plain, nested} {
+			if h, ok := held(t, r, th.ID()); ok {
+				t.Fatalf("%v is shown pinned: %+v", th, h)
+			}
+		}
+		time.Sleep(time.Millisecond)
+	}
+	release()
+	plain.Join()
+	nested.Join()
+}
