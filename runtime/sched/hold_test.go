@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,15 +107,10 @@ func pinnedEvents(t *testing.T, r *flight.Reader, id flight.ThreadID) (n int) {
 func TestAThreadThatComputesIsNotShownPinned(t *testing.T) {
 	r := recorderOf(t)
 	p := continuation.NewPrompt("p")
-	stop := make(chan struct{})
-	release := sync.OnceFunc(func() { close(stop) })
+	var stop atomic.Bool
+	release := func() { stop.Store(true) }
 	spin := func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
+		for !stop.Load() {
 		}
 	}
 	b := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 2})}

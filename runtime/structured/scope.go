@@ -218,7 +218,7 @@ func (s *Scope) closeInner() (err error) {
 		if inner == nil || inner == s {
 			return err
 		}
-		cerr, p := inner.closeCaught()
+		p, cerr := inner.closeCaught()
 		if _, before := err.(*Panic); before {
 			continue
 		}
@@ -233,7 +233,8 @@ func (s *Scope) closeInner() (err error) {
 	}
 }
 
-func (s *Scope) closeCaught() (err error, p *Panic) {
+// closeCaught is Close that returns a child's panic.
+func (s *Scope) closeCaught() (p *Panic, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			var ours bool
@@ -242,7 +243,7 @@ func (s *Scope) closeCaught() (err error, p *Panic) {
 			}
 		}
 	}()
-	return s.Close(), nil
+	return nil, s.Close()
 }
 
 // String returns the scope's name and how many of its threads have not ended.
