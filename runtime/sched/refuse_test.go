@@ -103,3 +103,28 @@ func TestASleeperOfAClosedSchedulerStaysParked(t *testing.T) {
 	th.Unpark()
 	returns(t, "the thread", th.Join)
 }
+
+// slowRefuser refuses a task after a while.
+type slowRefuser struct{ asked, answer chan struct{} }
+
+func (r slowRefuser) Execute(*sched.Task) error {
+	r.asked <- struct{}{}
+	<-r.answer
+	return errRefused
+}
+
+func TestAJoinDuringARefusedStartReturns(t *testing.T) {
+	r := slowRefuser{make(chan struct{}), make(chan struct{})}
+	th := vthread.Builder{Scheduler: r}.Unstarted(func() {})
+	started := make(chan error)
+	go func() { started <- th.Start() }()
+	<-r.asked
+	joined := make(chan struct{})
+	go func() { defer close(joined); th.Join() }()
+	time.Sleep(time.Millisecond) // either order must do; this is the one that hung
+	close(r.answer)
+	if err := <-started; !errors.Is(err, errRefused) {
+		t.Errorf("start: %v, want refused", err)
+	}
+	returns(t, "Join", func() { <-joined })
+}

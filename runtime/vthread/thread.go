@@ -97,6 +97,7 @@ func (b Builder) TryStart(f func()) (*Thread, error) {
 	t := b.make(f)
 	if err := t.task.Start(b.birth(f)); err != nil {
 		t.forgetLater()
+		t.release()
 		return t, fmt.Errorf("vthread: start %s: %w", t, err)
 	}
 	return t, nil
@@ -148,6 +149,7 @@ func (b Builder) birth(f func()) sched.Birth {
 // otherwise what the scheduler returns; then it may be started again. It does not block.
 func (t *Thread) Start() error {
 	if err := t.task.Start(sched.Birth{Name: t.Name()}); err != nil {
+		t.release()
 		return fmt.Errorf("vthread: start %s: %w", t, err)
 	}
 	if r := t.rare.Load(); r != nil {
@@ -240,6 +242,9 @@ func (t *Thread) Join() {
 			break
 		}
 	}
+	if t.task.Fresh() {
+		t.release() // its scheduler has refused it meanwhile
+	}
 	w.Wait(sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonJoin, Blocker: flight.BlockThread(t.ID())})
 }
 
@@ -281,7 +286,25 @@ func (b *body) End(how flight.Reason, _ any) {
 	if t.scope != nil {
 		t.scope.Ended(t, how)
 	}
-	for w := t.joiners.Swap(ended); w != nil; {
+	wake(t.joiners.Swap(ended))
+}
+
+// release lets those go on who joined a thread that was about to start, and is new again.
+func (t *Thread) release() {
+	for {
+		first := t.joiners.Load()
+		if first == nil || first == ended {
+			return
+		}
+		if t.joiners.CompareAndSwap(first, nil) {
+			wake(first)
+			return
+		}
+	}
+}
+
+func wake(w *sched.Waiter) {
+	for w != nil {
 		next := w.Next // w is its maker's again once it is woken
 		w.Wake()
 		w = next
