@@ -69,6 +69,9 @@ func (f *follower) read(now time.Time) {
 		if r.State != flight.CarrierIdle {
 			c.thread, c.mounted = f.running(r)
 		}
+		if h := r.Hold; h.Thread != 0 { // seen blocking in an operation of Go's own
+			c.state, c.thread, c.mounted = flight.CarrierHeld, h.Thread, f.reader.Time(h.Since)
+		}
 		fresh.carriers = append(fresh.carriers, c)
 	}
 	f.rings = fresh
