@@ -71,6 +71,7 @@ func (f *follower) read(now time.Time) {
 		}
 		if h := r.Hold; h.Thread != 0 { // seen blocking in an operation of Go's own
 			c.state, c.thread, c.mounted = flight.CarrierHeld, h.Thread, f.reader.Time(h.Since)
+			c.pinned, c.where = true, f.top(h.Stack)
 		}
 		fresh.carriers = append(fresh.carriers, c)
 	}
@@ -83,8 +84,24 @@ type carrier struct {
 	state    flight.CarrierState
 	thread   flight.ThreadID // 0: none, or none that the newest events tell
 	mounted  time.Time
+	pinned   bool   // the thread blocks in an operation of Go's own
+	where    string // in which function
 	switches float64
 	events   uint64
+}
+
+// top is the function of the user's in which a stack ends, or "".
+func (f *follower) top(id flight.StackID) string {
+	stack, err := f.reader.Stack(id)
+	if err != nil {
+		return ""
+	}
+	for i := range stack.Frames {
+		if !stack.Frames[i].Internal {
+			return stack.Frames[i].Func
+		}
+	}
+	return ""
 }
 
 // recent is how many of a ring's events are read to see what its carrier runs: a thread that caused more

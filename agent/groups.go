@@ -145,6 +145,9 @@ func (v *view) carriers(now time.Time) *Carriers {
 		if c.thread != 0 {
 			row.Thread, row.Doing = threadID(c.thread), flight.StateMounted.String()
 			row.Since = max(0, int64(now.Sub(c.mounted)))
+			if c.pinned {
+				row.Doing, row.Where = flight.StatePinned.String(), c.where
+			}
 			if g, ok := seen[c.thread]; ok {
 				row.Name = g.name
 				row.Doing = g.group.State.String()
