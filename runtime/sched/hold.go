@@ -35,14 +35,17 @@ func (fj *ForkJoin) noteHolds(workers []*worker) {
 // beginHold records the thread that is mounted on w if it blocks in Go.
 func (w *worker) beginHold() bool {
 	t, id, g := w.mountedSeen()
-	if w.ring == nil || t == nil || t.word.Load()&stateMask == blocked { // a pinned park records itself
+	if w.ring == nil || t == nil {
 		return false
+	}
+	if s := t.word.Load() & stateMask; s != runnable && s != leased {
+		return false // not mounted any more, or in a pinned park, which records itself
 	}
 	var pcs [64]uintptr
 	n, what := lookout().Look(g, pcs[:])
 	switch {
 	case what == coro.DoingSyscall:
-	case what == coro.DoingWait && !inContinuation(pcs[:n]):
+	case what == coro.DoingWait && !waitsForOurs(pcs[:n]):
 	default:
 		return false
 	}
@@ -56,16 +59,39 @@ func (w *worker) beginHold() bool {
 	return true
 }
 
-// inContinuation reports whether the goroutine with these frames waits in a slot, for a continuation that executes on another: it
-// does not block. It is then in a switch: of package iter, or of the form of slots on channels.
-func inContinuation(pcs []uintptr) bool {
+// waitsForOurs reports whether the goroutine with these frames waits, but its thread does not block: it waits in a slot for a continuation
+// that executes on another goroutine (the switch is of package iter, or of the form of slots on channels), or for the garbage collector.
+func waitsForOurs(pcs []uintptr) bool {
 	for i, pc := range pcs[:min(len(pcs), 8)] {
 		f := runtime.FuncForPC(pc - 1)
-		if f == nil || i == 0 && strings.HasPrefix(f.Name(), "iter.") || strings.HasSuffix(f.Name(), "/coro.(*Slot).Switch") {
+		if f == nil {
+			return true
+		}
+		name := f.Name()
+		if i == 0 && strings.HasPrefix(name, "iter.") || i < 4 && strings.HasPrefix(name, "runtime.gc") ||
+			strings.HasSuffix(name, "/coro.(*Slot).Switch") {
 			return true
 		}
 	}
 	return false
+}
+
+// monopolyTicks is for how many ticks a thread may compute before its carrier counts as held: as long as Go lets a
+// goroutine run while others wait.
+const monopolyTicks = 10
+
+// stuck reports whether a carrier that stands still will not serve others soon: its thread blocks, or has computed for long. A carrier that
+// was only not given a processor for a while, or works for the garbage collector, is not helped by more carriers. Where nothing is known
+// of the thread, standing still is enough.
+func (w *worker) stuck() bool {
+	if !w.seen.held || w.seen.hold.Thread != 0 || w.seen.stood >= monopolyTicks {
+		return w.seen.held
+	}
+	t, _, g := w.mountedSeen()
+	if t == nil || g == 0 || !lookout().Sees() {
+		return true
+	}
+	return t.word.Load()&stateMask == blocked
 }
 
 func (w *worker) endHold() {

@@ -35,7 +35,7 @@ func (fj *ForkJoin) stirIfDozing() {
 // watch is the watchdog's goroutine: it starts carriers, adds some while all are held, and sleeps when nothing
 // is queued.
 //
-//	W1  A carrier that executes a thread and makes no progress for a tick is held. While there are tasks in queues,
+//	W1  A carrier that executes a thread, makes no progress for a tick, and is stuck ([worker.stuck]) is held. While there are tasks in queues,
 //	    the watchdog adds carriers until Parallelism of them are not held; while all are held, it doubles them. It stops at
 //	    MaxCarriers.
 //	W2  When held carriers come back there are too many: the extra ones give their queues away at their
@@ -127,20 +127,25 @@ func (fj *ForkJoin) look() (queued bool) {
 	running, held := 0, 0
 	for _, w := range workers {
 		ticks := w.progressSeen()
-		stands := ticks == w.seen.ticks
+		w.seen.held = ticks == w.seen.ticks && !w.idle
 		w.seen.ticks = ticks
-		w.seen.held = stands && !w.idle
-		if w.idle {
-			continue
-		}
-		running++
 		if w.seen.held {
-			held++
+			w.seen.stood++
+		} else {
+			w.seen.stood = 0
+		}
+		if !w.idle {
+			running++
 		}
 	}
 	toStart := fj.mu.toStart
 	fj.mu.Unlock()
 	fj.noteHolds(workers)
+	for _, w := range workers {
+		if w.stuck() {
+			held++
+		}
+	}
 
 	queued = fj.anything()
 	for _, w := range workers {

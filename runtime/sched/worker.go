@@ -34,7 +34,8 @@ type worker struct {
 		hold  flight.Hold
 		ticks uint32
 		full  bool
-		held  bool
+		held  bool // it stood still for a tick
+		stood uint32
 	}
 }
 

@@ -60,6 +60,9 @@ func (l *Lookout) Look(g uintptr, pcs []uintptr) (n int, what Doing) {
 // A Lookout looks at other goroutines.
 type Lookout struct{ at layout }
 
+// Sees reports whether the lookout can see anything here.
+func (l *Lookout) Sees() bool { return l.at.status != 0 }
+
 // NewLookout finds out where this Go release keeps what has to be read. It blocks for about a millisecond.
 //
 // It parks a goroutine of its own in a channel, and searches its g for the frame pointer from which the frames lead to the
