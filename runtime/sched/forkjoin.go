@@ -32,7 +32,8 @@ type ForkJoinOptions struct {
 //	F1  After a task was put anywhere, whoever put it looks whether somebody is idle ([ForkJoin.wakeOne]). Who goes idle
 //	    says so first, and looks at all queues afterwards. So no task is left while a carrier sleeps,
 //	    but in a hand-off slot, which has its carrier and the watchdog.
-//	F2  At most one carrier that was woken is still searching; who finds something wakes the next.
+//	F2  While a carrier searches, nobody is woken for a new task; the last that stops searching because it found something wakes
+//	    the next if there is more.
 //	F3  Carriers are started by the watchdog's goroutine, never by whoever submits: that may be in package init, on a
 //	    locked OS thread or in a synctest bubble.
 type ForkJoin struct {

@@ -224,7 +224,7 @@ func (c *carrier) again(t *Task) {
 		w.put(t)
 		return
 	}
-	for t.submit(nil, 0) != nil {
+	for t.submit(nil) != nil {
 		// It lost its scheduler while it was runnable. Nobody waits for an answer here: it stays
 		// where it is, parked, and a later Unpark tries again.
 		if t.refused(t.word.Load(), flight.ReasonRejected) {

@@ -198,7 +198,7 @@ func (t *Task) Start(b Birth) error {
 			me.emit(now, flight.EventThreadStart, 0, 0, t.id, uint64(me.threadID()))
 		}
 	}
-	if err := t.submit(me, now); err != nil {
+	if err := t.submit(me); err != nil {
 		t.rec.Unstarted(now)
 		t.word.Store(fresh)
 		return err
@@ -242,7 +242,7 @@ func (t *Task) record(me *Task, b Birth, s flight.State, now flight.Ticks) {
 }
 
 // submit hands a task that the caller has moved to runnable to its scheduler.
-func (t *Task) submit(me *Task, now flight.Ticks) error {
+func (t *Task) submit(me *Task) error {
 	if fj, ok := t.sched.(*ForkJoin); ok {
 		return fj.submit(t, me.worker())
 	}
@@ -279,9 +279,9 @@ func (t *Task) Unpark() error {
 
 // ready submits a task that the caller has just moved from the word was to runnable.
 func (t *Task) ready(me *Task, was uint32) error {
-	now := t.recordUnpark(me)
+	t.recordUnpark(me)
 	for {
-		err := t.submit(me, now)
+		err := t.submit(me)
 		if err == nil || t.refused(was, flight.ReasonNone) {
 			return err
 		}
@@ -306,22 +306,22 @@ func (t *Task) refused(was uint32, why flight.Reason) bool {
 	return false
 }
 
-func (t *Task) recordUnpark(me *Task) (now flight.Ticks) {
+func (t *Task) recordUnpark(me *Task) {
 	rec := t.rec
 	if rec == nil {
-		return 0
+		return
 	}
 	if me == nil || me.on.ring == nil {
-		now = flight.Now()
+		now := flight.Now()
 		rec.Runnable(now, me.threadID())
 		me.emit(now, flight.EventUnpark, 0, 0, t.id, uint64(me.threadID()))
-		return now
+		return
 	}
-	if now = me.on.instant; now == 0 {
+	now := me.on.instant
+	if now == 0 {
 		now = flight.Now()
 	}
 	me.on.ring.Unpark(rec, t.id, now, me.id)
-	return now
 }
 
 // A Pause tells, for the record, how and why a thread waits.

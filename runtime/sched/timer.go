@@ -283,7 +283,7 @@ func readyAll(woken []*Task) {
 			for t := first; t != nil; {
 				next := t.link
 				t.link = nil
-				for !t.refused(t.timer.park, flight.ReasonNone) && t.submit(nil, 0) != nil {
+				for !t.refused(t.timer.park, flight.ReasonNone) && t.submit(nil) != nil {
 				}
 				t = next
 			}

@@ -31,9 +31,6 @@ func NewWaiter() *Waiter {
 	return w
 }
 
-// Task returns the waiting thread's task, or nil for a goroutine.
-func (w *Waiter) Task() *Task { return w.task }
-
 // Wait blocks its maker until [Waiter.Wake]: a thread parks, and p is what a dump shows of it. It is
 // called once. A permit that somebody else gives the thread meanwhile, or gave it before, is kept for its next park.
 func (w *Waiter) Wait(p Pause) {
