@@ -18,6 +18,9 @@ type Routine struct {
 	// Lent is what package sched keeps for the tasks that execute on the routine, one after the other.
 	Lent unsafe.Pointer
 
+	// Pins is how many pin sections are open in the routine's frames; see [Pin].
+	Pins int32
+
 	// Next links routines of a pool.
 	Next *Routine
 
