@@ -3,7 +3,6 @@
 package bench
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,34 +14,42 @@ import (
 // childEnv tells the test binary that it is a child, and what to do.
 const childEnv = "VTSCOPE_BENCH_CHILD"
 
-// A task is what a child does; its answer is a number of nanoseconds or bytes for all n.
+// A task is what a child does.
 type task struct {
 	What  string // a key of tasks
 	N     int
-	Depth int // for memory
+	Depth int           // for memory
+	Until time.Duration // for sleeps of random times: the longest
 }
 
+// An answer is what a child has measured: nanoseconds or bytes, for all n unless its task says otherwise.
+type answer []int64
+
 // tasks run in a process of their own.
-var tasks = map[string]func(task) int64{
+var tasks = map[string]func(task) answer{
 	"startjoin":         timed(startJoinThread),
 	"pingpong":          timed(pingPongThreads),
 	"yield":             timed(yieldThreads),
-	"memory-threads":    func(t task) int64 { return parkedThreads(t.N, t.Depth) },
-	"memory-goroutines": func(t task) int64 { return parkedGoroutines(t.N, t.Depth) },
-	"sleep-threads":     func(t task) int64 { return int64(sleepThreads(t.N)) },
-	"sleep-goroutines":  func(t task) int64 { return int64(sleepGoroutines(t.N)) },
+	"memory-threads":    func(t task) answer { return answer{parkedThreads(t.N, t.Depth)} },
+	"memory-goroutines": func(t task) answer { return answer{parkedGoroutines(t.N, t.Depth)} },
+	"sleep-threads":     func(t task) answer { return answer{int64(sleepThreads(t.N))} },
+	"sleep-goroutines":  func(t task) answer { return answer{int64(sleepGoroutines(t.N))} },
+	"random-threads":    func(t task) answer { return randomSleeps(t.N, t.Until, startThread, vthreadSleep) },
+	"random-goroutines": func(t task) answer { return randomSleeps(t.N, t.Until, startGoroutine, time.Sleep) },
+	"skynet-threads":    func(t task) answer { return answer{int64(skynet(t.N, skynetThreads))} },
+	"skynet-goroutines": func(t task) answer { return answer{int64(skynet(t.N, skynetGoroutines))} },
 	"churn":             churn,
-	"sleep-warm": func(t task) int64 {
+	"sleep-warm": func(t task) answer {
 		sleepThreads(t.N)
-		return int64(sleepThreads(t.N))
+		return answer{int64(sleepThreads(t.N))}
 	},
 }
 
 // timed warms a work up before it measures it.
-func timed(w work) func(task) int64 {
-	return func(t task) int64 {
+func timed(w work) func(task) answer {
+	return func(t task) answer {
 		w(t.N / 10)
-		return int64(w(t.N))
+		return answer{int64(w(t.N))}
 	}
 }
 
@@ -68,6 +75,12 @@ func TestMain(m *testing.M) {
 // child runs a task in a new process, and returns its answer for each of the n.
 func child(tb testing.TB, t task, env ...string) float64 {
 	tb.Helper()
+	return float64(ask(tb, t, env...)[0]) / float64(t.N)
+}
+
+// ask runs a task in a new process, and returns its answer.
+func ask(tb testing.TB, t task, env ...string) (a answer) {
+	tb.Helper()
 	c := selfAs(t, env...)
 	c.Stderr = os.Stderr
 	began := time.Now()
@@ -75,11 +88,10 @@ func child(tb testing.TB, t task, env ...string) float64 {
 	if err != nil {
 		tb.Fatalf("%v after %v: %v", t, time.Since(began), err)
 	}
-	var answer int64
-	if _, err := fmt.Fscan(bytes.NewReader(out), &answer); err != nil {
+	if err := json.Unmarshal(out, &a); err != nil || len(a) == 0 {
 		tb.Fatalf("%v: answer %q: %v", t, out, err)
 	}
-	return float64(answer) / float64(t.N)
+	return a
 }
 
 // selfAs is this binary as a child that does the task.

@@ -24,8 +24,8 @@ var budgets = []budget{
 	{"recorder's part of start+run+join", ns("Recorder/on=true/work=startjoin"), ns("Recorder/on=false/work=startjoin"), added, 0.40},
 	{"recorder's part of ping-pong", ns("Recorder/on=true/work=pingpong"), ns("Recorder/on=false/work=pingpong"), added, 0.40},
 	{"recorder's part of yield", ns("Recorder/on=true/work=yield"), ns("Recorder/on=false/work=yield"), added, 0.40},
-	{"parked thread beyond a goroutine, depth 1", metric{"MemoryPerThread/depth=1", "B/thread"}, metric{}, bytes, 512},
-	{"parked thread beyond a goroutine, depth 20", metric{"MemoryPerThread/depth=20", "B/thread"}, metric{}, bytes, 512},
+	{"parked thread beyond a goroutine, depth 1", metric{"MemoryPerThread/depth=1", "B/beyond"}, metric{}, bytes, 512},
+	{"parked thread beyond a goroutine, depth 20", metric{"MemoryPerThread/depth=20", "B/beyond"}, metric{}, bytes, 512},
 	{"1,000 threads block 10 ms, 2 carriers", metric{"Blocked/impl=vthread", "ms/op"}, metric{}, millis, 50},
 	{"CPU of a sleep, 100,000 cold / goroutines", metric{"Sleep/impl=vthread/pool=cold", "cpu-ns/op"}, metric{"Sleep/impl=goroutine/pool=cold", "cpu-ns/op"}, ratio, 0.8},
 	{"CPU of a sleep, 100,000 warm", metric{"Sleep/impl=vthread/pool=warm", "cpu-ns/op"}, metric{}, nanos, 2000},
@@ -39,7 +39,7 @@ var budgets = []budget{
 
 // notYet are the budgets that nothing here can measure, and why.
 var notYet = [][2]string{
-	{"yield, and the recorder's part, against JDK 25", "there is no JDK where the checks run"},
+	{"yield, and the recorder's part, against JDK 25", "there is no JDK where the checks run: see make compare"},
 	{"HTTP server, CPU per request, recorder on / off", "needs sockets whose waits park threads (runtime/vnet), and paired runs"},
 }
 
