@@ -6,6 +6,8 @@
 #   make test RUN=TestName       some tests
 #   make test SHARD=2/4          every fourth package, from the second on
 #   make check                   formats, vet, lints, races, tags, fallbacks, other systems (check-NAME: one of them)
+#   make conformance             count the behaviours of threads that are tested, and pass
+#   make stress                  the tests of behaviours 100 times under the race detector
 #   make bench                   all benchmarks, each beside its peer
 #   make bench-check             one line per budget: figure, limit, ok or over
 #   make ui                      rebuild the page's bundle
@@ -31,7 +33,7 @@ gotest := $(GO) test -timeout $(TIMEOUT)
 modules := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path '*/node_modules/*' -not -path '*/testdata/*'))))
 nested := $(filter-out . ./internal/tools,$(modules))
 
-.PHONY: build run test check bench bench-check ui skips nightly clean
+.PHONY: build run test check conformance stress bench bench-check ui skips nightly clean
 
 # --- build and run ---
 
@@ -147,6 +149,13 @@ check-skips:
 
 # --- the rest ---
 
+conformance:
+	@$(GO) run ./internal/conformance
+
+stress:
+	@$(GO) run ./internal/conformance -race -count 100 -timeout 60m
+	@GOMAXPROCS=1 $(GO) run ./internal/conformance -race -count 20 -timeout 60m
+
 bench:
 	@$(GO) test -run '^$$' -bench . -timeout 30m ./bench/
 
@@ -166,7 +175,7 @@ nightly: test check
 		done; \
 	done
 	@$(GO) test -race -count=5 -timeout 60m $(RUNTIME)
-	@$(MAKE) bench bench-check
+	@$(MAKE) stress bench bench-check
 
 clean:
 	@rm -rf bin build

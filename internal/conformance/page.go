@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"io"
+)
+
+// write prints the table as a page.
+func write(w io.Writer, table []group) {
+	fmt.Fprint(w, `<!-- Written by go generate ./internal/conformance from its tables. -->
+
+# Behaviours
+
+What OpenJDK's own tests assert of continuations and virtual threads, in our words and adapted to Go: a goroutine that is no
+thread takes the place of a platform thread, a carrier that of a worker, an error that of an exception, an explicit pin section or
+a locked OS thread that of a native frame.
+
+A test names the behaviours that it shows in a comment line above it, so `+"`grep -rn LC-14 runtime`"+` finds it. `+"`make conformance`"+` runs
+all of these tests, and prints a line for each group, `+"`GROUP passing/not-applicable/missing`"+`. A behaviour passes when all tests with its code
+ran and passed. One that waits is of a part that a later issue builds.
+
+`)
+	fmt.Fprintf(w, "| group | about | tested | not applicable | waiting |\n| --- | --- | --- | --- | --- |\n")
+	for _, g := range table {
+		var n [3]int
+		for _, b := range g.rows {
+			n[b.kind]++
+		}
+		fmt.Fprintf(w, "| %s | %s | %d | %d | %d |\n", g.name, g.about, n[isTested], n[isNotApplicable], n[isWaiting])
+	}
+	for _, g := range table {
+		fmt.Fprintf(w, "\n## %s: %s\n\n| code | what holds | here |\n| --- | --- | --- |\n", g.name, g.about)
+		for _, b := range g.rows {
+			fmt.Fprintf(w, "| %s | %s | %s |\n", b.code, b.says, b.verdict)
+		}
+	}
+}

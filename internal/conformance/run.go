@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// An outcome is what go test said of one test.
+type outcome struct {
+	ran    int    // how often it ended
+	failed int    // of these
+	skip   string // the reason of the last skip of it or of a part of it; "" if nothing was skipped
+	output string // of a failed one
+}
+
+// outcomes are those of a package's tests, by name.
+type outcomes map[string]*outcome
+
+// of returns the outcome of the test that a subtest belongs to.
+func (o outcomes) of(name string) *outcome {
+	name, _, _ = strings.Cut(name, "/")
+	if o[name] == nil {
+		o[name] = new(outcome)
+	}
+	return o[name]
+}
+
+// kept is how much of a package's output is kept.
+const kept = 1 << 20
+
+// run runs some tests of the package in a folder. The error is that the package did not build, or failed beside
+// its tests; or, with its text, a crash.
+func run(dir string, names []string, flags []string) (outcomes, error) {
+	arguments := slices.Concat([]string{"test", "-json", "-vet=off", "-run", "^(" + strings.Join(names, "|") + ")$"}, flags, []string{"."})
+	command := exec.Command("go", arguments...)
+	command.Dir = dir
+	var complaint strings.Builder
+	command.Stderr = &complaint
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	all, rest, err := read(stdout)
+	err = errors.Join(err, command.Wait())
+	failed := slices.ContainsFunc(names, func(name string) bool { return all[name] != nil && all[name].failed > 0 })
+	if err != nil && !failed {
+		return all, fmt.Errorf("%s: %w\n%s%s", filepath.ToSlash(dir), err, complaint.String(), rest)
+	}
+	return all, nil
+}
+
+// event is a line of go test -json.
+type event struct {
+	Action string
+	Test   string
+	Output string
+}
+
+// read takes the outcomes from what go test -json prints, and returns the output that belongs to no test that ended.
+func read(r io.Reader) (all outcomes, rest string, err error) {
+	all = outcomes{}
+	said := map[string]string{} // what each test and subtest has printed that began and did not end
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return all, strings.Join(slices.Collect(maps.Values(said)), ""), err
+		}
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil {
+			said[""] += string(line)
+			continue
+		}
+		switch e.Action {
+		case "run":
+			said[e.Test] = ""
+		case "output", "build-output":
+			if len(said[e.Test]) < kept {
+				said[e.Test] += e.Output
+			}
+		case "pass", "skip", "fail":
+			if e.Test != "" {
+				all.of(e.Test).add(e, said[e.Test])
+				delete(said, e.Test)
+			}
+		}
+	}
+}
+
+// add takes the end of a test, or of a part of it.
+func (o *outcome) add(e event, said string) {
+	part := strings.Contains(e.Test, "/")
+	switch {
+	case e.Action == "skip":
+		o.skip = reason(said)
+	case e.Action == "fail":
+		o.output += said
+		if !part {
+			o.failed++
+		}
+	}
+	if !part {
+		o.ran++
+	}
+}
+
+// reason is what a skipped test has printed, without go test's own lines.
+func reason(output string) string {
+	var said []string
+	for line := range strings.Lines(output) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "===") && !strings.HasPrefix(line, "---") {
+			said = append(said, line)
+		}
+	}
+	if said == nil {
+		return "no reason given"
+	}
+	return strings.Join(said, " ")
+}
