@@ -37,7 +37,7 @@ func TestAGoroutineThatIsLeftIsFound(t *testing.T) {
 }
 
 func TestAParkedThreadIsFound(t *testing.T) {
-	thread := vthread.Start(vthread.Park)
+	thread := vthread.Start(func() { vthread.Park() })
 	for deadline := time.Now().Add(10 * time.Second); thread.State() != flight.StateParked && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}

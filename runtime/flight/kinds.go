@@ -106,12 +106,12 @@ type StateInfo struct {
 var States = [StateCount]StateInfo{
 	StateFree:        {"free", "no thread", []State{StateNew, StateRunnable}},
 	StateNew:         {"new", "not started yet", []State{StateRunnable, StateFree}},
-	StateRunnable:    {"runnable", "waits for a carrier", []State{StateMounted, StateDone}},
+	StateRunnable:    {"runnable", "waits for a carrier", []State{StateMounted, StateNew, StateParked, StateTimedParked, StateBlocked, StateWaiting}}, // all but the first: refused
 	StateMounted:     {"mounted", "executes on a carrier", []State{StateRunnable, StateParked, StateTimedParked, StateBlocked, StateWaiting, StatePinned, StateHibernated, StateDone}},
 	StateParked:      {"parked", "waits to be unparked", []State{StateRunnable}},
 	StateTimedParked: {"timed-parked", "waits to be unparked or for a time", []State{StateRunnable}},
 	StateBlocked:     {"blocked", "waits for a lock", []State{StateRunnable}},
-	StateWaiting:     {"waiting", "waits for a condition", []State{StateRunnable, StateBlocked}},
+	StateWaiting:     {"waiting", "waits for a condition", []State{StateRunnable}},
 	StatePinned:      {"pinned", "blocks and holds its carrier", []State{StateMounted}},
 	StateHibernated:  {"hibernated", "is stored as bytes", []State{StateRunnable}},
 	StateDone:        {"done", "has ended", []State{StateFree}},

@@ -115,13 +115,18 @@ func (g *Ring) End(rec *Record, id ThreadID, t Ticks, how Reason) {
 	g.publish(pos + 2)
 }
 
-// Unstarted notes that the thread's scheduler has refused it: it is new again.
-func (rec *Record) Unstarted(t Ticks) {
+// Refused notes that the scheduler has refused the thread, which is in state s again: new, or what it was when it left its
+// carrier. Its stack stays. why, if it is given, replaces the reason for which it waits.
+func (rec *Record) Refused(t Ticks, s State, why Reason) {
 	if rec == nil {
 		return
 	}
 	v := beginWrite(&rec.ver)
-	put32(&rec.word, rec.word&^0xff|uint32(StateNew))
+	word := rec.word&^0xff | uint32(s)
+	if why != ReasonNone {
+		word = word&^0xff00 | uint32(why)<<8
+	}
+	put32(&rec.word, word)
 	put64(&rec.since, uint64(t))
 	endWrite(&rec.ver, v)
 }

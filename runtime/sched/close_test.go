@@ -11,10 +11,20 @@ import (
 )
 
 // returns fails the test if f does not return in time.
-func returns(t *testing.T, what string, f func()) {
+func returns[F func() | func() error](t *testing.T, what string, f F) {
 	t.Helper()
 	done := make(chan struct{})
-	go func() { f(); close(done) }()
+	go func() {
+		switch f := any(f).(type) {
+		case func():
+			f()
+		case func() error:
+			if err := f(); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		close(done)
+	}()
 	select {
 	case <-done:
 	case <-time.After(10 * time.Second):

@@ -35,7 +35,9 @@ var firstBorn = make(chan *ForkJoin, 1)
 // inherited is the scheduler of a thread that is given none by the caller, on which me is mounted.
 func inherited(me *Task) Scheduler {
 	if me != nil {
-		return me.sched
+		if _, own := me.sched.(bound); !own {
+			return me.sched
+		}
 	}
 	if bubbled() {
 		return goroutines{}

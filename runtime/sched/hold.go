@@ -20,7 +20,7 @@ var lookout = sync.OnceValue(coro.NewLookout)
 // which are not any more. Only the watchdog calls it.
 func (fj *ForkJoin) noteHolds(workers []*worker) {
 	for _, w := range fj.holding {
-		if _, id, _ := w.mountedSeen(); !w.seen.held || id != w.seen.hold.Thread || !slices.Contains(workers, w) {
+		if _, id, _ := w.mountedThread(); !w.seen.held || id != w.seen.hold.Thread || !slices.Contains(workers, w) {
 			w.endHold()
 		}
 	}
@@ -34,7 +34,7 @@ func (fj *ForkJoin) noteHolds(workers []*worker) {
 
 // beginHold records the thread that is mounted on w if it blocks in Go.
 func (w *worker) beginHold() bool {
-	t, id, g := w.mountedSeen()
+	t, id, g := w.mountedThread()
 	if w.ring == nil || t == nil {
 		return false
 	}
@@ -49,12 +49,13 @@ func (w *worker) beginHold() bool {
 	default:
 		return false
 	}
-	if now, _, _ := w.mountedSeen(); now != t || w.progressSeen() != w.seen.ticks {
+	if now, _, _ := w.mountedThread(); now != t || w.progressSeen() != w.seen.ticks {
 		return false // it went on meanwhile
 	}
 	w.seen.hold = flight.Hold{
 		Thread: id, Reason: flight.ReasonPinnedGo, Since: flight.Now(), Stack: flight.Default().StackOf(pcs[:n]),
 	}
+	w.setHeld(id)
 	w.ring.Hold(id, w.seen.hold.Since, flight.ReasonPinnedGo, w.seen.hold.Stack)
 	return true
 }
@@ -87,7 +88,7 @@ func (w *worker) stuck() bool {
 	if !w.seen.held || w.seen.hold.Thread != 0 || w.seen.stood >= monopolyTicks {
 		return w.seen.held
 	}
-	t, _, g := w.mountedSeen()
+	t, _, g := w.mountedThread()
 	if t == nil || g == 0 || !lookout().Sees() {
 		return true
 	}
@@ -97,6 +98,7 @@ func (w *worker) stuck() bool {
 func (w *worker) endHold() {
 	h := w.seen.hold
 	w.seen.hold = flight.Hold{}
+	w.setHeld(0)
 	w.ring.Unhold()
 	now := flight.Now()
 	flight.Default().Emit(now, flight.EventPinned, h.Reason, h.Stack, h.Thread, uint64(now.Sub(h.Since)))

@@ -13,11 +13,11 @@ func (w *worker) progress() { w.ticks++ }
 //go:norace
 func (w *worker) progressSeen() uint32 { return w.ticks }
 
-// mountedSeen returns the task that is mounted, or was a moment ago, its id and the goroutine it began on. All of it was
+// mountedThread returns the task that is mounted, or was a moment ago, its id and the goroutine it began on. All of it was
 // written before the task could be mounted.
 //
 //go:norace
-func (w *worker) mountedSeen() (t *Task, id flight.ThreadID, g uintptr) {
+func (w *worker) mountedThread() (t *Task, id flight.ThreadID, g uintptr) {
 	if t = w.mounted; t == nil {
 		return nil, 0, 0
 	}
@@ -27,7 +27,24 @@ func (w *worker) mountedSeen() (t *Task, id flight.ThreadID, g uintptr) {
 // setMounted is as plain as progress.
 //
 //go:norace
-func (w *worker) setMounted(t *Task) { w.mounted = t }
+func (c *carrier) setMounted(t *Task) { c.mounted = t }
+
+// setHeld notes the mounted thread that blocks in Go, for [Task.State]; 0 for none. Only the watchdog calls it.
+//
+//go:norace
+func (w *worker) setHeld(id flight.ThreadID) { w.held = id }
+
+// mountedSeen reports whether t is mounted, or was a moment ago, and whether it blocks in Go there.
+//
+//go:norace
+func (t *Task) mountedSeen() (mounted, held bool) {
+	c := t.on
+	if c == nil || c.mounted != t {
+		return false, false
+	}
+	w := c.worker
+	return true, w != nil && w.held == t.id
+}
 
 // looksEmpty reports whether there is nothing to take, without the lock. The answer may be old at once, but a caller who has
 // made an atomic change before it calls sees every task that was put by somebody who had not seen

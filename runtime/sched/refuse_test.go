@@ -29,7 +29,7 @@ func (m *moody) Execute(t *sched.Task) error {
 
 func TestAnUnparkWhileAnotherIsRefusedIsNotLost(t *testing.T) {
 	m := &moody{asked: make(chan struct{}), reply: make(chan struct{})}
-	th := vthread.Builder{Scheduler: m}.Start(vthread.Park)
+	th := vthread.Builder{Scheduler: m}.Start(func() { vthread.Park() })
 	await(t, "the park", func() bool { return th.State() == flight.StateParked })
 	m.refuse.Store(true)
 	first := make(chan error)
@@ -48,7 +48,7 @@ func TestAnUnparkWhileAnotherIsRefusedIsNotLost(t *testing.T) {
 func TestARefusedUnparkCanBeRepeated(t *testing.T) {
 	m := &moody{asked: make(chan struct{}, 1), reply: make(chan struct{})}
 	close(m.reply)
-	th := vthread.Builder{Scheduler: m}.Start(vthread.Park)
+	th := vthread.Builder{Scheduler: m}.Start(func() { vthread.Park() })
 	await(t, "the park", func() bool { return th.State() == flight.StateParked })
 	m.refuse.Store(true)
 	if err := th.Unpark(); !errors.Is(err, errRefused) {
@@ -92,10 +92,10 @@ func TestASleeperOfAClosedSchedulerStaysParked(t *testing.T) {
 		task = sched.Current()
 		vthread.ParkFor(20 * time.Millisecond)
 	})
-	await(t, "the park", func() bool { return th.State() == flight.StateParked })
+	await(t, "the park", func() bool { return th.State() == flight.StateTimedParked })
 	fj.Close()
 	vthread.Start(func() { vthread.Sleep(40 * time.Millisecond) }).Join() // whose timer fires later
-	await(t, "the end of its time", func() bool { return th.State() == flight.StateParked })
+	await(t, "the end of its time", func() bool { return th.State() == flight.StateTimedParked })
 	if err := th.Unpark(); !errors.Is(err, sched.ErrClosed) {
 		t.Errorf("unpark: %v, want ErrClosed", err)
 	}

@@ -18,24 +18,26 @@ import (
 //	C3  A thread that leaves hands the carrier to the next one directly if it can: one switch
 //	    instead of two. Else, and every 64th time ([fairEvery]), it goes back to the carrier's goroutine.
 type carrier struct {
-	ret    *coro.Slot // where the carrier's goroutine waits
-	left   *Task      // who has just left
-	then   departure  // and what becomes of it
-	worker *worker    // nil for a goroutine that was lent by Run
-	ring   *flight.Ring
-	id     flight.CarrierID
+	ret     *coro.Slot // where the carrier's goroutine waits; nil: it is the thread's own
+	left    *Task      // who has just left
+	then    departure  // and what becomes of it
+	worker  *worker    // nil for a goroutine that was lent by Run, or is a thread's own
+	mounted *Task      // or who was mounted last, until the carrier's goroutine goes on; see progress.go
+	ring    *flight.Ring
+	id      flight.CarrierID
 
 	doomed *coro.Routine // has just gone back to the carrier's goroutine, which passes it on to be ended
 
 	instant flight.Ticks // a clock read while a thread ends, which serves all that comes of its end
 }
 
-type departure uint8
+// A departure is toQueue (it yielded), or toPause with the bits of the pause (K6), and timed if a timer may end it.
+type departure uint32
 
 const (
-	toPause      departure = iota // until it is unparked
-	toTimedPause                  // or its timer fires
-	toQueue                       // it yielded
+	toQueue departure = 0
+	toPause           = departure(paused)
+	timed   departure = 1 << 31
 )
 
 // lent are the carriers of goroutines that call [Task.Run].
@@ -80,12 +82,15 @@ func (c *carrier) mount(t *Task, r *coro.Routine) {
 		c.recordMount(t, rec, flight.Now())
 	}
 	t.on = c
+	c.setMounted(t)
+	t.moved(flight.StateMounted)
 	c.ret = t.at
 	if c.worker == nil {
 		mountLent(t.at)
-		return
+	} else {
+		t.at.Switch()
 	}
-	t.at.Switch()
+	c.setMounted(nil)
 }
 
 // mountLent is a switch after which a routine may have ended for good.
@@ -103,7 +108,6 @@ func (c *carrier) give(r *coro.Routine, t *Task) {
 func (c *carrier) recordMount(t *Task, rec *flight.Record, now flight.Ticks) {
 	if c.ring != nil {
 		c.ring.Mount(rec, t.id, now)
-		c.worker.setMounted(t)
 		return
 	}
 	rec.Mounted(now, flight.NoCarrier)
@@ -175,6 +179,8 @@ func (c *carrier) prepare(n *Task, now flight.Ticks) {
 		c.give(c.worker.spare(), n)
 	}
 	n.on = c
+	c.setMounted(n)
+	n.moved(flight.StateMounted)
 	if rec := n.rec; rec != nil {
 		if now == 0 {
 			now = flight.Now()
@@ -190,22 +196,25 @@ func (c *carrier) finish() {
 		return
 	}
 	c.left = nil
-	switch c.then {
-	case toPause, toTimedPause:
-		m := t.timer // t is not ours any more once it is paused
-		w := t.word.Load()
-		if w&stateMask == runnable && t.word.CompareAndSwap(w, w&^stateMask|paused) {
-			if c.then == toPause || !m.firedBefore(t, w) {
-				return
-			}
-			break
-		}
-		// A permit came after the thread had decided to leave: it goes on.
-		t.word.Store(t.word.Load()&^stateMask | runnable)
-	case toQueue:
+	then := c.then
+	if then == toQueue {
+		t.moved(flight.StateRunnable)
 		c.again(t)
 		return
 	}
+	m := t.timer // t is not ours any more once it is paused
+	w := t.word.Load()
+	pausing := w&^stateMask | uint32(then&^timed)
+	t.moved(shownAs(pausing))
+	if w&stateMask == runnable && t.word.CompareAndSwap(w, pausing) {
+		if then&timed == 0 || !m.firedBefore(t, pausing) {
+			return
+		}
+	} else {
+		// A permit came after the thread had decided to leave: it goes on.
+		t.word.Store(t.word.Load()&^stateMask | runnable)
+	}
+	t.moved(flight.StateRunnable)
 	if t.rec != nil {
 		t.rec.Runnable(flight.Now(), 0)
 	}
@@ -227,7 +236,7 @@ func (c *carrier) again(t *Task) {
 	for t.submit(nil) != nil {
 		// It lost its scheduler while it was runnable. Nobody waits for an answer here: it stays
 		// where it is, parked, and a later Unpark tries again.
-		if t.refused(t.word.Load(), flight.ReasonRejected) {
+		if t.refused(t.word.Load()&^lowMask|pauseOf(flight.StateParked), flight.ReasonRejected) {
 			return
 		}
 	}
@@ -250,7 +259,9 @@ func execute(r *coro.Routine) {
 		if t.rec != nil {
 			t.rec.Goroutine(coro.G(), 0)
 		}
+		label(r, t.body.Labels())
 		t.runBody()
+		r.Pins = 0
 		if !t.end(r) {
 			leaving = false
 			return
@@ -299,6 +310,7 @@ func (t *Task) handle(v any) {
 // whoever joins the thread does not find it there.
 func (t *Task) ended(how flight.Reason, value any) {
 	t.word.Store(done)
+	t.moved(flight.StateDone)
 	c := t.on
 	if rec := t.rec; rec != nil {
 		now := flight.Now()
@@ -346,6 +358,8 @@ func (t *Task) end(r *coro.Routine) bool {
 		n.at = r.At
 		r.Task = unsafe.Pointer(n)
 		n.on = c
+		c.setMounted(n)
+		n.moved(flight.StateMounted)
 		if rec := n.rec; rec != nil {
 			if now == 0 {
 				now = flight.Now()

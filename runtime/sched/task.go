@@ -20,6 +20,8 @@ type Scheduler interface {
 
 // A Body is what a task executes. Package vthread implements it.
 type Body interface {
+	// Labels is called on the thread before Run. nil means none.
+	Labels() *Labels
 	// Run is called once, on the thread, when the task is first mounted.
 	Run()
 	// Handles is called on the thread when Run has panicked; the guilty frames still stand. If it
@@ -44,8 +46,9 @@ var (
 //	K2  leased is runnable with a permit: the next park returns at once.
 //	K3  A mounted task moves to paused only after it has left its goroutine (the next one to execute
 //	    on the carrier does it), so nobody can mount it while it still executes.
-//	K4  blocked is paused without having left: the thread is pinned and waits on its carrier.
-//	K5  The bits above the state number timed parks, so that a late timer cannot end a later park.
+//	K4  blocked is paused without having left: the thread is pinned and waits on its carrier, or has a goroutine of its own.
+//	K5  The bits above the pause number timed parks, so that a late timer cannot end a later park.
+//	K6  While the task is paused or blocked the bits of the pause tell what it is shown as; else they are zero.
 const (
 	fresh uint32 = iota
 	runnable
@@ -54,14 +57,33 @@ const (
 	blocked
 	done
 
-	stateMask uint32 = 7
-	parkStep  uint32 = 8
+	stateMask  uint32 = 7
+	pauseShift        = 3
+	pauseMask  uint32 = 7 << pauseShift
+	lowMask           = stateMask | pauseMask
+	parkStep   uint32 = lowMask + 1
+
+	pausePinned uint32 = 4 << pauseShift // the others are states from [flight.StateParked] on
 )
+
+// pauseOf is the pause of a thread that is shown as s: parked, timed-parked, blocked or waiting.
+func pauseOf(s flight.State) uint32 { return uint32(s-flight.StateParked) & 3 << pauseShift }
+
+// shownAs is what a word that is paused or blocked is shown as.
+func shownAs(w uint32) flight.State {
+	if w&pauseMask == pausePinned {
+		return flight.StatePinned
+	}
+	return flight.StateParked + flight.State(w&pauseMask>>pauseShift)
+}
 
 // Marks of a task, beside its word.
 const (
-	ticket   uint32 = 1 << iota // handed to a Scheduler's Execute, and not yet run
-	renaming                    // somebody writes the name
+	ticket      uint32 = 1 << iota // handed to a Scheduler's Execute, and not yet run
+	renaming                       // somebody writes the name
+	interrupted                    // see [Task.Interrupt]
+
+	pinStep uint32 = 1 << 8 // the bits from here on count the pin sections that are open; only the task itself changes them
 )
 
 // A Task is a thread as its scheduler sees it. It must not be copied.
@@ -78,6 +100,8 @@ type Task struct {
 	on    *carrier   // what it is mounted on; written by whoever mounts it
 	link  *Task      // in a queue
 	timer *timer     // lazily made, kept for the task's life
+
+	checked // in builds that check all moves
 }
 
 // Init makes t a task that is ready to [Task.Start]. A nil scheduler means, when it starts, the one of the calling
@@ -104,23 +128,42 @@ func (t *Task) Done() bool { return t.word.Load()&stateMask == done }
 // Fresh reports whether t was never started.
 func (t *Task) Fresh() bool { return t.word.Load()&stateMask == fresh }
 
-// State returns what t is doing, as far as the state machine knows: of others it does not tell runnable from mounted, nor what
-// they wait for. The flight file tells more.
+// State returns what t is doing. It may be called from anywhere.
 func (t *Task) State() flight.State {
-	switch t.word.Load() & stateMask {
+	w := t.word.Load()
+	switch w & stateMask {
 	case fresh:
 		return flight.StateNew
-	case paused:
-		return flight.StateParked
-	case blocked:
-		return flight.StatePinned
+	case paused, blocked:
+		return shownAs(w)
 	case done:
 		return flight.StateDone
 	}
 	if Current() == t {
 		return flight.StateMounted
 	}
-	return flight.StateRunnable
+	mounted, held := t.mountedSeen()
+	switch {
+	case !mounted:
+		return flight.StateRunnable
+	case held:
+		return flight.StatePinned
+	}
+	return flight.StateMounted
+}
+
+// Interrupt sets the interrupt status of t and unparks it. It does not block.
+func (t *Task) Interrupt() error {
+	t.marks.Or(interrupted)
+	return t.Unpark()
+}
+
+// Interrupted reports the interrupt status of t.
+func (t *Task) Interrupted() bool { return t.marks.Load()&interrupted != 0 }
+
+// TakeInterrupt clears the interrupt status, and reports whether it was set.
+func (t *Task) TakeInterrupt() bool {
+	return t.Interrupted() && t.marks.And(^interrupted)&interrupted != 0
 }
 
 // Rename sets the thread's name in its record, from anywhere, unless it has ended.
@@ -157,9 +200,9 @@ type Birth struct {
 }
 
 // Announce makes a record of a task that is not started yet, in state new. Without it [Task.Start] makes
-// one. [Task.Forget] takes it back.
-func (t *Task) Announce(b Birth) {
-	me := Current()
+// one. [Forget] takes it back. me is [Current].
+func (t *Task) Announce(me *Task, b Birth) {
+	t.moved(flight.StateNew)
 	if t.sched == nil {
 		t.sched = inherited(me)
 	}
@@ -174,13 +217,13 @@ func Forget(rec *flight.Record) {
 	flight.Default().PutRecord(rec)
 }
 
-// Start submits t to its scheduler for the first time. b describes it if it was not announced. Beyond [ErrStarted],
-// errors are the scheduler's: then t can be started again.
-func (t *Task) Start(b Birth) error {
+// Start submits t to its scheduler for the first time. b describes it if it was not announced. me is [Current]. Beyond
+// [ErrStarted], errors are the scheduler's: then t can be started again.
+func (t *Task) Start(me *Task, b Birth) error {
 	if !t.word.CompareAndSwap(fresh, runnable) {
 		return ErrStarted
 	}
-	me := Current()
+	t.moved(flight.StateRunnable)
 	if t.sched == nil {
 		t.sched = inherited(me)
 	}
@@ -199,16 +242,17 @@ func (t *Task) Start(b Birth) error {
 		}
 	}
 	if err := t.submit(me); err != nil {
-		t.rec.Unstarted(now)
+		t.moved(flight.StateNew)
+		t.rec.Refused(now, flight.StateNew, flight.ReasonNone)
 		t.word.Store(fresh)
 		return err
 	}
 	return nil
 }
 
-// NewID returns an id that no thread has had. Ids do not tell who is older: carriers take them in blocks.
-func NewID() flight.ThreadID {
-	w := Current().worker()
+// NewID returns an id that no thread has had. Ids do not tell who is older: carriers take them in blocks. me is [Current].
+func NewID(me *Task) flight.ThreadID {
+	w := me.worker()
 	if w == nil {
 		return flight.ThreadID(lastID.Add(1))
 	}
@@ -258,13 +302,12 @@ func (t *Task) Unpark() error {
 		w := t.word.Load()
 		switch w & stateMask {
 		case paused:
-			if t.word.CompareAndSwap(w, w&^stateMask|runnable) {
+			if t.word.CompareAndSwap(w, w&^lowMask|runnable) {
 				return t.ready(Current(), w)
 			}
 		case blocked:
-			if t.word.CompareAndSwap(w, w&^stateMask|runnable) {
-				t.recordUnpark(Current())
-				t.timer.unpin <- struct{}{}
+			if t.word.CompareAndSwap(w, w&^lowMask|runnable) {
+				t.unblock(w, Current())
 				return nil
 			}
 		case runnable:
@@ -277,8 +320,20 @@ func (t *Task) Unpark() error {
 	}
 }
 
+// unblock lets a task go on that waits on its goroutine, and that the caller has just moved from the word was to runnable.
+func (t *Task) unblock(was uint32, me *Task) {
+	if was&pauseMask == pausePinned {
+		me.emit(flight.Now(), flight.EventUnpark, 0, 0, t.id, uint64(me.threadID())) // it stays pinned until it goes on
+	} else {
+		t.moved(flight.StateRunnable)
+		t.recordUnpark(me)
+	}
+	t.timer.unpin <- struct{}{}
+}
+
 // ready submits a task that the caller has just moved from the word was to runnable.
 func (t *Task) ready(me *Task, was uint32) error {
+	t.moved(flight.StateRunnable)
 	t.recordUnpark(me)
 	for {
 		err := t.submit(me)
@@ -292,14 +347,16 @@ func (t *Task) ready(me *Task, was uint32) error {
 // refused it. It returns false when somebody has given it a permit meanwhile, and believes that it goes on: then the caller
 // still owns it, and submits it once more.
 func (t *Task) refused(was uint32, why flight.Reason) bool {
+	t.moved(shownAs(was))
 	if t.rec != nil {
-		t.rec.Parked(flight.Now(), flight.StateParked, why, 0, 0)
+		t.rec.Refused(flight.Now(), shownAs(was), why)
 	}
-	was &^= stateMask
-	if t.word.CompareAndSwap(was|runnable, was|paused) {
+	number := was &^ lowMask
+	if t.word.CompareAndSwap(number|runnable, was&^stateMask|paused) {
 		return true
 	}
-	t.word.Store(was | runnable)
+	t.word.Store(number | runnable)
+	t.moved(flight.StateRunnable)
 	if t.rec != nil {
 		t.rec.Runnable(flight.Now(), 0)
 	}
@@ -331,19 +388,20 @@ type Pause struct {
 	Blocker flight.Blocker
 }
 
-// Park gives up the carrier until t is unparked, or returns at once if t has a permit. It must be called on t. It
-// may return without either, as any park may: callers check their condition. A thread that cannot leave its
-// carrier, because it is locked to an OS thread, holds it while it waits: it is pinned.
-func (t *Task) Park(p Pause) {
+// Park gives up the carrier until t is unparked, or returns true at once if t has a permit, which it uses up. It must be
+// called on t. It may return without either, as any park may: callers check their condition. A thread that cannot
+// leave its carrier, because it is locked to an OS thread or in a pin section, holds it while it waits: it is pinned. The interrupt
+// status plays no part.
+func (t *Task) Park(p Pause) (hadPermit bool) {
 	w := t.word.Load()
 	if w&stateMask == leased {
 		t.word.Store(w&^stateMask | runnable)
-		return
+		return true
 	}
 	c := t.on
-	if !c.ret.Fits() {
-		t.parkPinned(p, flight.ReasonPinnedOSThread)
-		return
+	if c.ret == nil || t.marks.Load() >= pinStep || !c.ret.Fits() {
+		t.parkInPlace(p)
+		return false
 	}
 	var now flight.Ticks
 	if rec := t.rec; rec != nil {
@@ -357,67 +415,60 @@ func (t *Task) Park(p Pause) {
 			c.emit(now, flight.EventUnmount, p.Reason, 0, t.id, 0)
 		}
 	}
-	then := toPause
+	then := toPause | departure(pauseOf(p.State))
 	if m := t.timer; m != nil && m.armed {
-		then = toTimedPause
+		then |= timed
 	}
 	s := t.depart(c, then, now)
 	s.Switch()
 	t.on.finish()
+	return false
 }
 
 // stackSkip hides this package's own innermost frame from recorded stacks.
 const stackSkip = 1
 
-// ParkFor is [Task.Park] for at most d; not at all if d is not positive. It reports whether t was
-// unparked or had a permit.
-func (t *Task) ParkFor(d time.Duration, p Pause) (unparked bool) {
-	if d <= 0 {
-		w := t.word.Load()
-		if w&stateMask != leased {
-			return false
-		}
-		t.word.Store(w&^stateMask | runnable)
-		return true
-	}
-	return t.parkUntil(after(d), p)
-}
-
-func (t *Task) parkUntil(when time.Duration, p Pause) (unparked bool) {
+// ParkUntil is [Task.Park] until a time, counted from the package's epoch ([After]); not at all if that has passed. It
+// reports whether t was unparked or had a permit.
+func (t *Task) ParkUntil(when time.Duration, p Pause) (unparked bool) {
 	w := t.word.Load()
 	if w&stateMask == leased {
 		t.word.Store(w&^stateMask | runnable)
 		return true
 	}
+	if when <= time.Since(epoch) {
+		return false
+	}
 	m := t.wakeable()
-	m.arm(t, when, w&^stateMask)
-	t.Park(p)
+	m.arm(t, when, w&^lowMask)
+	permit := t.Park(p)
 	expired := m.disarm()
 	t.word.Add(parkStep) // K5
-	return !expired
+	return permit || !expired
 }
 
-// Sleep parks t for d. Unparks do not shorten it: the permit is kept for the next park.
-func (t *Task) Sleep(d time.Duration) {
+// Sleep parks t for d, or until it is interrupted; then it clears the interrupt status and returns true. Unparks
+// do not shorten it: the permit is kept for the next park.
+func (t *Task) Sleep(d time.Duration) (wasInterrupted bool) {
 	p := Pause{State: flight.StateTimedParked, Reason: flight.ReasonSleep}
-	until := after(d)
+	until := After(d)
 	permit := false
 	for {
-		if w := t.word.Load(); w&stateMask == leased { // else it would not pause at all
-			t.word.Store(w&^stateMask | runnable)
-			permit = true
+		if t.TakeInterrupt() {
+			return true
 		}
-		if !t.parkUntil(until, p) {
+		if d <= 0 || permit && time.Since(epoch) >= until {
+			break
+		}
+		if !t.ParkUntil(until, p) {
 			break
 		}
 		permit = true
-		if time.Since(epoch) >= until {
-			break
-		}
 	}
 	if permit {
 		t.keepPermit()
 	}
+	return false
 }
 
 // keepPermit gives t, which is the caller's, back a permit that was meant for another park.
@@ -431,11 +482,15 @@ func (t *Task) keepPermit() {
 // uses nor gives the permit. A pinned thread keeps its carrier.
 func (t *Task) Yield() {
 	c := t.on
-	if !c.ret.Fits() {
+	switch {
+	case c.ret == nil:
 		c.emitNow(flight.EventYield, t.id)
-		return
+		runtime.Gosched()
+	case t.marks.Load() >= pinStep || !c.ret.Fits():
+		c.emitNow(flight.EventYield, t.id)
+	default:
+		t.leaveYielding(c)
 	}
-	t.leaveYielding(c)
 }
 
 // worker returns the ForkJoin carrier that a mounted task executes on, or nil.

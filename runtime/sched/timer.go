@@ -20,6 +20,7 @@ type timer struct {
 	task  *Task
 	when  time.Duration // since epoch
 	park  uint32        // the number of the park, in its place in the word
+	was   uint32        // the word of the task that it has just made runnable, and owns
 	index int           // in the heap, or -1; guarded by timers.mu
 	fired atomic.Bool
 	armed bool // the task's own
@@ -54,10 +55,10 @@ func (t *Task) borrow(r *coro.Routine) *timer {
 // epoch is what timers count from; the monotonic clock.
 var epoch = time.Now()
 
-// after is the time d from now.
-func after(d time.Duration) time.Duration {
+// After is the time d from now, counted from the package's epoch, as [Task.ParkUntil] wants it.
+func After(d time.Duration) time.Duration {
 	now := time.Since(epoch)
-	if when := now + d; when >= now {
+	if when := now + d; when >= now || d < 0 {
 		return when
 	}
 	return 1<<63 - 1 // in centuries
@@ -79,7 +80,7 @@ func (m *timer) arm(t *Task, when time.Duration, park uint32) {
 			}
 			timers.mu.Unlock()
 			if late != nil {
-				_ = late.ready(nil, park|paused) // refused, it stays parked, as for Unpark
+				_ = late.ready(nil, m.was) // refused, it stays parked, as for Unpark
 			}
 		})
 		return
@@ -108,17 +109,18 @@ func (m *timer) expire() *Task {
 	t, park := m.task, m.park
 	for {
 		w := t.word.Load()
-		if w&^stateMask != park { // M2
+		if w&^lowMask != park { // M2
 			return nil
 		}
 		switch w & stateMask {
 		case paused:
 			if t.word.CompareAndSwap(w, park|runnable) {
+				m.was = w
 				return t
 			}
 		case blocked:
 			if t.word.CompareAndSwap(w, park|runnable) {
-				m.unpin <- struct{}{}
+				t.unblock(w, nil)
 				return nil
 			}
 		default:
@@ -127,14 +129,10 @@ func (m *timer) expire() *Task {
 	}
 }
 
-// firedBefore reports whether the timer fired before the caller moved t from the word w to paused or blocked; then the
+// firedBefore reports whether the timer fired before the caller moved t to the word w, paused or blocked; then the
 // caller has moved it back to runnable, and owns it again (M1).
 func (m *timer) firedBefore(t *Task, w uint32) bool {
-	if !m.fired.Load() {
-		return false
-	}
-	w &^= stateMask
-	return t.word.CompareAndSwap(w|paused, w|runnable) || t.word.CompareAndSwap(w|blocked, w|runnable)
+	return m.fired.Load() && t.word.CompareAndSwap(w, w&^lowMask|runnable)
 }
 
 // timers holds all armed timers but those of synctest bubbles. One goroutine serves them.
@@ -283,7 +281,7 @@ func readyAll(woken []*Task) {
 			for t := first; t != nil; {
 				next := t.link
 				t.link = nil
-				for !t.refused(t.timer.park, flight.ReasonNone) && t.submit(nil) != nil {
+				for !t.refused(t.timer.was, flight.ReasonNone) && t.submit(nil) != nil {
 				}
 				t = next
 			}
@@ -293,13 +291,14 @@ func readyAll(woken []*Task) {
 	for _, t := range woken {
 		to, ok := t.sched.(*ForkJoin)
 		if !ok {
-			_ = t.ready(nil, t.timer.park|paused) // refused, it stays parked, as for Unpark
+			_ = t.ready(nil, t.timer.was) // refused, it stays parked, as for Unpark
 			continue
 		}
 		if to != fj {
 			flush()
 			fj = to
 		}
+		t.moved(flight.StateRunnable)
 		t.recordUnpark(nil)
 		if last == nil {
 			first = t

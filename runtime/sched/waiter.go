@@ -1,8 +1,18 @@
 package sched
 
 import (
+	"context"
+	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
+)
+
+// Errors of waits that are given up.
+var (
+	ErrTimeout     = errors.New("timed out")
+	ErrInterrupted = errors.New("thread was interrupted")
 )
 
 // A Waiter is a thread or a plain goroutine that waits to be woken once. Threads park, goroutines block. It is what
@@ -11,52 +21,184 @@ type Waiter struct {
 	Next *Waiter // for whoever queues it
 
 	task  *Task
-	woken atomic.Bool
+	state atomic.Uint32
 	wg    sync.WaitGroup // of a goroutine: it also works inside a synctest bubble
+	woken chan struct{}  // instead, of a goroutine that may give up
 }
 
-// NewWaiter returns a waiter for the calling thread or goroutine. A thread has one: it must have been woken, or
-// never been queued, when the thread asks again.
-func NewWaiter() *Waiter {
-	t := Current()
-	if t == nil {
+// The states of a waiter. Who moves it from waiting decides how the wait ends.
+const (
+	waiting uint32 = iota
+	woken
+	left
+	passed // left, and woken since
+)
+
+// NewWaiter returns a waiter for the calling thread or goroutine; me is [Current]. A thread has one: it must have been woken,
+// or be in no queue any more, when the thread asks again.
+func NewWaiter(me *Task) *Waiter {
+	if me == nil {
 		w := new(Waiter)
 		w.wg.Add(1)
 		return w
 	}
-	w := &t.wakeable().waiter
-	w.task = t
+	w := &me.wakeable().waiter
+	w.task = me
 	w.Next = nil
-	w.woken.Store(false)
+	w.state.Store(waiting)
+	return w
+}
+
+// NewLooseWaiter is [NewWaiter] for who may give up waiting ([Waiter.WaitWithin]): the waiter may stay queued then.
+func NewLooseWaiter(me *Task) *Waiter {
+	w := &Waiter{task: me}
+	if me == nil {
+		w.woken = make(chan struct{}, 1)
+	}
 	return w
 }
 
 // Wait blocks its maker until [Waiter.Wake]: a thread parks, and p is what a dump shows of it. It is
-// called once. A permit that somebody else gives the thread meanwhile, or gave it before, is kept for its next park.
+// called once. A permit that somebody else gives the thread meanwhile, or gave it before, is kept for its next park; the interrupt
+// status plays no part.
 func (w *Waiter) Wait(p Pause) {
 	if w.task == nil {
-		w.wg.Wait()
+		if w.woken != nil {
+			<-w.woken
+		} else {
+			w.wg.Wait()
+		}
 		return
 	}
 	permit := false
-	for !w.woken.Load() {
-		w.task.Park(p)
-		permit = permit || !w.woken.Load()
+	for w.state.Load() == waiting {
+		had := w.task.Park(p)
+		// A permit that was there at once may be the waker's own, or one that hides it: then it is given back for nothing, which
+		// any park has to stand.
+		permit = permit || had || w.state.Load() == waiting
 	}
 	if permit {
 		w.task.keepPermit()
 	}
 }
 
-// Wake ends the wait, or prevents it. It is called once, by anybody, and does not block.
-func (w *Waiter) Wake() {
+// Limits tell when to give up waiting. The zero value means never.
+type Limits struct {
+	Context    context.Context // if not nil, when it ends
+	Until      time.Time       // if not zero
+	Interrupts bool            // when the waiting thread is interrupted, or was before
+}
+
+// WaitWithin is [Waiter.Wait] within limits. When it gives up it returns [ErrTimeout], [ErrInterrupted], having cleared the interrupt
+// status, or the context's cause, and the waiter, if it is in a queue still, can be dropped from there at any time: Wake does
+// nothing any more. A goroutine's waiter must be a loose one unless the limits are but interrupts, which do not reach it.
+func (w *Waiter) WaitWithin(l Limits, p Pause) error {
 	if w.task == nil {
-		w.wg.Done()
-		return
+		return w.blockWithin(l)
 	}
 	t := w.task
-	w.woken.Store(true)
-	// If its scheduler refuses the thread it stays parked; there is nobody to tell but whoever
-	// closed the scheduler while its threads waited.
-	_ = t.Unpark()
+	if l.Context != nil {
+		stop := context.AfterFunc(l.Context, func() { _ = t.Unpark() })
+		defer stop()
+	}
+	var when time.Duration
+	if !l.Until.IsZero() {
+		when = l.Until.Sub(epoch)
+	}
+	permit := false
+	for {
+		if w.state.Load() != waiting {
+			if permit {
+				t.keepPermit()
+			}
+			return nil
+		}
+		if err := l.reached(t, when); err != nil {
+			if w.state.CompareAndSwap(waiting, left) {
+				return err
+			}
+			if err == ErrInterrupted { // it was woken first
+				t.marks.Or(interrupted)
+			}
+			continue
+		}
+		had, expired := false, false
+		if when != 0 {
+			expired = !t.ParkUntil(when, p)
+		} else {
+			had = t.Park(p)
+		}
+		permit = permit || had || !expired && w.state.Load() == waiting
+	}
+}
+
+// reached tells why to give up, or nil. An interrupt is taken.
+func (l *Limits) reached(t *Task, when time.Duration) error {
+	switch {
+	case l.Interrupts && t.TakeInterrupt():
+		return ErrInterrupted
+	case l.Context != nil && l.Context.Err() != nil:
+		return context.Cause(l.Context)
+	case when != 0 && time.Since(epoch) >= when:
+		return ErrTimeout
+	}
+	return nil
+}
+
+func (w *Waiter) blockWithin(l Limits) (err error) {
+	if w.woken == nil {
+		w.wg.Wait()
+		return nil
+	}
+	var ended <-chan struct{}
+	if l.Context != nil {
+		ended = l.Context.Done()
+	}
+	var late <-chan time.Time
+	if !l.Until.IsZero() {
+		timer := time.NewTimer(time.Until(l.Until))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-w.woken:
+		return nil
+	case <-ended:
+		err = context.Cause(l.Context)
+	case <-late:
+		err = ErrTimeout
+	}
+	if !w.state.CompareAndSwap(waiting, left) {
+		<-w.woken
+		return nil
+	}
+	return err
+}
+
+// Passed waits, a moment, until a waiter that has given up was woken all the same: its maker calls it when somebody else has taken it
+// from its queue, and may ask for another then.
+func (w *Waiter) Passed() {
+	for w.task != nil && w.state.Load() == left {
+		runtime.Gosched()
+	}
+}
+
+// Wake ends the wait, or prevents it. Anybody may call it. It does not block. It does nothing if the waiter was woken before, or
+// has given up.
+func (w *Waiter) Wake() {
+	t, loose := w.task, w.woken // w may be its maker's again once the state has changed
+	if !w.state.CompareAndSwap(waiting, woken) {
+		w.state.CompareAndSwap(left, passed)
+		return
+	}
+	switch {
+	case t != nil:
+		// If its scheduler refuses the thread it stays parked; there is nobody to tell but whoever
+		// closed the scheduler while its threads waited.
+		_ = t.Unpark()
+	case loose != nil:
+		loose <- struct{}{}
+	default:
+		w.wg.Done()
+	}
 }

@@ -10,7 +10,7 @@ import (
 
 func TestJoiningUsesNoPermit(t *testing.T) {
 	b := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1})}
-	joined := b.Start(vthread.Park)
+	joined := b.Start(func() { vthread.Park() })
 	early := b.Start(func() {
 		vthread.Current().Unpark()
 		joined.Join()
@@ -20,13 +20,14 @@ func TestJoiningUsesNoPermit(t *testing.T) {
 		joined.Join()
 		vthread.Park()
 	})
-	for _, th := range []*vthread.Thread{joined, early, late} {
-		await(t, "the parks", func() bool { return th.State() == flight.StateParked })
+	await(t, "the park", func() bool { return joined.State() == flight.StateParked })
+	for _, th := range []*vthread.Thread{early, late} {
+		await(t, "the joins", func() bool { return th.State() == flight.StateWaiting })
 	}
 	if err := late.Unpark(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the joiner waits on", func() bool { return late.State() == flight.StateParked })
+	await(t, "the joiner waits on", func() bool { return late.State() == flight.StateWaiting })
 	if err := joined.Unpark(); err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,6 @@ package sched
 
 import (
 	"time"
-
-	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 // watchTick is how often the watchdog looks while anything is queued.
@@ -223,38 +221,4 @@ func (w *worker) surplus() bool {
 		}
 	}
 	return true
-}
-
-// parkPinned is Park for a thread that cannot leave its carrier (K4). It blocks the carrier's goroutine;
-// the watchdog sees to the others.
-func (t *Task) parkPinned(p Pause, why flight.Reason) {
-	m := t.wakeable()
-	if m.unpin == nil {
-		m.unpin = make(chan struct{}, 1)
-	}
-	c := t.on
-	var began flight.Ticks
-	var stack flight.StackID
-	if t.rec != nil {
-		began = flight.Now()
-		stack = flight.Default().Stack(stackSkip)
-		t.rec.Pinned(began, why, stack, p.Blocker)
-		c.ring.SetCarrier(flight.CarrierHeld)
-	}
-	if w := t.word.Load(); w&stateMask == runnable && t.word.CompareAndSwap(w, w&^stateMask|blocked) {
-		if c.worker != nil {
-			c.worker.fj.watchIfAsleep()
-		}
-		if !m.armed || !m.firedBefore(t, w) {
-			<-m.unpin
-		}
-	} else {
-		t.word.Store(t.word.Load()&^stateMask | runnable) // a permit came
-	}
-	if t.rec != nil {
-		now := flight.Now()
-		c.emit(now, flight.EventPinned, why, stack, t.id, uint64(now.Sub(began)))
-		t.rec.Resumed(now)
-		c.ring.SetCarrier(flight.CarrierRunning)
-	}
 }

@@ -1,8 +1,10 @@
 package sched
 
 import (
+	"context"
 	"math/rand/v2"
 	"runtime"
+	"runtime/pprof"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
@@ -28,7 +30,7 @@ type worker struct {
 
 	searching bool // it was woken or started, and has found nothing yet
 
-	mounted *Task // the last recorded thread that was mounted; see progress.go
+	held flight.ThreadID // the mounted thread while it blocks in Go; see progress.go
 
 	seen struct { // the watchdog's
 		hold  flight.Hold
@@ -126,6 +128,7 @@ func (w *worker) hasMore() bool {
 func (w *worker) run() {
 	fj := w.fj
 	defer fj.running.Done()
+	pprof.SetGoroutineLabels(context.Background()) // not those of who made the scheduler: threads' goroutines are made here
 	w.event(flight.EventCarrierStart)
 	w.ring.SetCarrier(flight.CarrierRunning)
 	defer func() {

@@ -75,7 +75,8 @@ var lastID atomic.Uint64
 // of ctx ends it, but does not end threads that do not look at it.
 func Open(ctx context.Context, name string) *Scope {
 	s := &Scope{id: flight.ScopeID(lastID.Add(1)), name: name, owner: vthread.Current(), goroutine: coro.Goroutine()}
-	s.thread = vthread.Scope{Ended: s.ended, Panicked: s.panicked, Owner: s}
+	s.thread.Ended, s.thread.Panicked = s.ended, s.panicked
+	s.thread.Owner, s.thread.Name = s, name
 	var parent *Scope
 	if s.owner != nil {
 		s.outer = known(s.owner.Innermost())
@@ -93,6 +94,7 @@ func Open(ctx context.Context, name string) *Scope {
 	}
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	s.ctx = context.WithValue(ctx, scopeKey{}, s)
+	s.thread.Context = s.ctx
 	if r := flight.Default(); r != nil {
 		now := flight.Now()
 		var at flight.ScopeIndex
@@ -285,7 +287,7 @@ func (s *Scope) wait() {
 		s.mu.Unlock()
 		return
 	}
-	w := sched.NewWaiter()
+	w := sched.NewWaiter(sched.Current())
 	s.mu.waiter = w
 	s.mu.Unlock()
 	flight.Default().SetScopeState(s.thread.Index, flight.ScopeJoining)

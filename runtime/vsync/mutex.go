@@ -61,7 +61,7 @@ func (m *Mutex) enqueue() *sched.Waiter {
 			break
 		}
 	}
-	w := sched.NewWaiter()
+	w := sched.NewWaiter(sched.Current())
 	if q.last == nil {
 		q.first = w
 	} else {

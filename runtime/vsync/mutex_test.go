@@ -54,7 +54,7 @@ func TestAThreadThatWaitsOrSleepsWithTheLockGivesItsCarrierAway(t *testing.T) {
 	var mu vsync.Mutex
 	mu.Lock()
 	waiter := b.Start(func() { mu.Lock(); vthread.Sleep(time.Millisecond); mu.Unlock() })
-	for waiter.State() != flight.StateParked {
+	for waiter.State() != flight.StateBlocked {
 		time.Sleep(time.Millisecond)
 	}
 	b.Start(func() {}).Join()
@@ -71,7 +71,7 @@ func TestWaitersGetTheLockInTheirOrder(t *testing.T) {
 	var ts []*vthread.Thread
 	for i := range 10 {
 		th := vthread.Start(func() { mu.Lock(); order = append(order, i); mu.Unlock() })
-		for th.State() != flight.StateParked {
+		for th.State() != flight.StateBlocked {
 			time.Sleep(time.Millisecond)
 		}
 		ts = append(ts, th)

@@ -1,6 +1,8 @@
 package vthread
 
 import (
+	"context"
+	"errors"
 	"runtime"
 	"time"
 
@@ -9,37 +11,72 @@ import (
 )
 
 // Park gives up the carrier until somebody calls [Thread.Unpark], or returns at once if somebody has since the
-// last park returned. It may also return for no reason, so callers check what they wait for. A thread that has locked its OS
-// thread holds its carrier meanwhile. On a plain goroutine, which nobody could unpark, it panics.
-func Park() {
+// last park returned, or while the thread's interrupt status is set. It may also return for no reason, so callers check what
+// they wait for. A dump shows what the thread waits on, if that is given. A thread that has locked its OS thread, or is in a pin section,
+// holds its carrier meanwhile. On a plain goroutine, which nobody could unpark, it panics.
+func Park(on ...flight.Blocker) {
 	t := sched.Current()
 	if t == nil {
 		panic(errNotThread)
 	}
-	t.Park(sched.Pause{State: flight.StateParked, Reason: flight.ReasonPark})
+	if !t.Interrupted() {
+		t.Park(sched.Pause{State: flight.StateParked, Reason: flight.ReasonPark, Blocker: blocker(on)})
+	}
 }
 
 // ParkFor is [Park] for at most d. It returns at once, and uses no permit, if d is not positive and there is no
-// permit.
-func ParkFor(d time.Duration) {
-	t := sched.Current()
-	if t == nil {
-		panic(errNotThread)
+// permit. On a plain goroutine it sleeps.
+func ParkFor(d time.Duration, on ...flight.Blocker) {
+	if t := sched.Current(); t == nil {
+		time.Sleep(d)
+	} else {
+		parkUntil(t, sched.After(d), on)
 	}
-	t.ParkFor(d, sched.Pause{State: flight.StateTimedParked, Reason: flight.ReasonPark})
+}
+
+// ParkUntil is [ParkFor] until a time.
+func ParkUntil(when time.Time, on ...flight.Blocker) {
+	ParkFor(time.Until(when), on...)
+}
+
+func parkUntil(t *sched.Task, when time.Duration, on []flight.Blocker) {
+	if !t.Interrupted() {
+		t.ParkUntil(when, sched.Pause{State: flight.StateTimedParked, Reason: flight.ReasonPark, Blocker: blocker(on)})
+	}
+}
+
+func blocker(on []flight.Blocker) flight.Blocker {
+	if len(on) == 0 {
+		return 0
+	}
+	return on[0]
 }
 
 // Sleep pauses the caller for at least d: a thread parks, a goroutine blocks. It returns at once if d is not
-// positive. An [Thread.Unpark] meanwhile does not shorten it; it is kept for the next park.
-func Sleep(d time.Duration) {
+// positive. An [Thread.Unpark] meanwhile does not shorten it; it is kept for the next park. If the thread is interrupted, or was
+// before, Sleep clears the interrupt status and returns [ErrInterrupted]; there is no other error.
+func Sleep(d time.Duration) error {
 	t := sched.Current()
 	if t == nil {
 		time.Sleep(d)
-		return
+		return nil
 	}
-	if d > 0 {
-		t.Sleep(d)
+	if t.Sleep(d) {
+		return ErrInterrupted
 	}
+	return nil
+}
+
+// SleepContext is [Sleep] that also returns when ctx ends, with its cause.
+func SleepContext(ctx context.Context, d time.Duration) error {
+	me := sched.Current()
+	err := sched.NewLooseWaiter(me).WaitWithin(
+		sched.Limits{Context: ctx, Until: time.Now().Add(max(d, 0)), Interrupts: true},
+		sched.Pause{State: flight.StateTimedParked, Reason: flight.ReasonSleep})
+	if err == ErrTimeout {
+		return nil
+	}
+	return err
 }
 
 // Yield offers the carrier to other threads that are runnable; on a plain goroutine it is runtime.Gosched.
@@ -50,3 +87,24 @@ func Yield() {
 	}
 	runtime.Gosched()
 }
+
+// Interrupt sets the thread's interrupt status, ends its [Thread.Context], and unparks it: a [Park] returns, and sleeps and joins return
+// [ErrInterrupted]. A thread that is not started remembers it. It does not block. The error is that of [Thread.Unpark].
+func (t *Thread) Interrupt() error {
+	err := t.task.Interrupt()
+	t.interruptContext()
+	return err
+}
+
+// IsInterrupted returns the thread's interrupt status.
+func (t *Thread) IsInterrupted() bool { return t.task.Interrupted() }
+
+// Interrupted clears the calling thread's interrupt status, and reports whether it was set. On a plain goroutine, which cannot be
+// interrupted, it returns false.
+func Interrupted() bool {
+	t := sched.Current()
+	return t != nil && t.TakeInterrupt()
+}
+
+// errNotThread is what functions panic with that need a thread.
+var errNotThread = errors.New("vthread: called on a goroutine that is not a thread")

@@ -18,6 +18,9 @@ type Routine struct {
 	// Lent is what package sched keeps for the tasks that execute on the routine, one after the other.
 	Lent unsafe.Pointer
 
+	// Labels are what package sched has labelled the goroutine with, for profilers.
+	Labels unsafe.Pointer
+
 	// Pins is how many pin sections are open in the routine's frames; see [Pin].
 	Pins int32
 
@@ -39,6 +42,12 @@ func New(main func(r *Routine)) *Routine {
 	r.home.start(r, main)
 	return r
 }
+
+// Enter makes the calling goroutine, which is none, the routine r: an empty one, that cannot be switched to.
+func (r *Routine) Enter() { table.add(getg(), r) }
+
+// Leave is the end of what [Routine.Enter] began, on the same goroutine.
+func (r *Routine) Leave() { table.remove(getg()) }
 
 // Home reports whether the routine is suspended in the slot it was made with, so that it may end
 // when its owner switches to it.

@@ -1,0 +1,6 @@
+//go:build !race
+
+package conformance_test
+
+// raceDetector tells that tests are slower, and take more memory.
+const raceDetector = false

@@ -1,0 +1,108 @@
+package sched
+
+import (
+	"runtime"
+	"runtime/pprof"
+	"unsafe"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/coro"
+)
+
+// Goroutines and OSThreads are the schedulers of threads that have a goroutine of their own for life, plain or locked to an
+// OS thread, which ends with the thread. Go schedules them: such a task is handed to them once, when it starts, and waits on its
+// goroutine. Threads that it starts are on the default scheduler.
+var (
+	Goroutines Scheduler = bound{}
+	OSThreads  Scheduler = bound{osThread: true}
+)
+
+type bound struct{ osThread bool }
+
+func (b bound) Execute(t *Task) error {
+	go t.runBound(b.osThread)
+	return nil
+}
+
+// runBound is the goroutine of a thread that has its own.
+func (t *Task) runBound(lock bool) {
+	if lock {
+		runtime.LockOSThread() // never unlocked: the OS thread is the thread's
+	}
+	r := &coro.Routine{Task: unsafe.Pointer(t)}
+	r.Enter()
+	defer r.Leave() // also after a runtime.Goexit
+	c := &carrier{id: flight.NoCarrier, mounted: t}
+	t.on = c
+	t.moved(flight.StateMounted)
+	if t.rec != nil {
+		c.recordMount(t, t.rec, flight.Now())
+		t.rec.Goroutine(coro.G(), 0)
+	}
+	pprof.SetGoroutineLabels(t.body.Labels().Base()) // not those of who started it
+	t.runBody()
+}
+
+// parkInPlace is Park for a thread that does not leave its goroutine's carrier (K4): it has none, or it is pinned. It blocks
+// the goroutine; the watchdog sees to the others.
+func (t *Task) parkInPlace(p Pause) {
+	m := t.wakeable()
+	if m.unpin == nil {
+		m.unpin = make(chan struct{}, 1)
+	}
+	c := t.on
+	pinned, why := c.ret != nil, flight.ReasonPinnedOSThread
+	pause := pauseOf(p.State)
+	if pinned {
+		pause = pausePinned
+		if t.marks.Load() >= pinStep {
+			why = flight.ReasonPinnedSection
+		}
+	}
+	var began flight.Ticks
+	var stack flight.StackID
+	if t.rec != nil {
+		began = flight.Now()
+		stack = flight.Default().Stack(stackSkip)
+		if pinned {
+			t.rec.Pinned(began, why, stack, p.Blocker)
+			c.ring.SetCarrier(flight.CarrierHeld)
+		} else {
+			t.rec.Parked(began, p.State, p.Reason, stack, p.Blocker)
+			c.emit(began, flight.EventPark, p.Reason, stack, t.id, uint64(p.Blocker))
+		}
+	}
+	w := t.word.Load()
+	blocking := w&^stateMask | blocked | pause
+	t.moved(shownAs(blocking))
+	unparked := false
+	if w&stateMask == runnable && t.word.CompareAndSwap(w, blocking) {
+		if pinned && c.worker != nil {
+			c.worker.fj.watchIfAsleep()
+		}
+		if unparked = !m.armed || !m.firedBefore(t, blocking); unparked {
+			<-m.unpin
+		}
+	} else {
+		t.word.Store(t.word.Load()&^stateMask | runnable) // a permit came
+	}
+	if !pinned && !unparked {
+		t.moved(flight.StateRunnable)
+	}
+	t.moved(flight.StateMounted)
+	if t.rec == nil {
+		return
+	}
+	now := flight.Now()
+	t.rec.Resumed(now)
+	if pinned {
+		c.emit(now, flight.EventPinned, why, stack, t.id, uint64(now.Sub(began)))
+		c.ring.SetCarrier(flight.CarrierRunning)
+	}
+}
+
+func init() {
+	coro.OnPin = func(task unsafe.Pointer, by int32) {
+		(*Task)(task).marks.Add(uint32(by) * pinStep)
+	}
+}

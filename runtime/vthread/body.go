@@ -1,0 +1,63 @@
+package vthread
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/sched"
+)
+
+// endStacks says that recorded stacks have been told where threads begin.
+var endStacks atomic.Bool
+
+// A body is a thread as its task sees it.
+type body Thread
+
+// Labels returns the profiler labels of the thread.
+func (b *body) Labels() *sched.Labels { return (*Thread)(b).profilerLabels() }
+
+//go:noinline
+func (b *body) Run() {
+	if !endStacks.Load() && endStacks.CompareAndSwap(false, true) {
+		flight.EndStacks(0)
+	}
+	f := b.f
+	b.f = nil
+	f()
+}
+
+func (b *body) Handles(value any) bool {
+	t := (*Thread)(b)
+	var handle func(*Thread, any, []byte)
+	if r := t.rare.Load(); r != nil {
+		handle = r.onPanic
+	}
+	if handle == nil && t.scope != nil {
+		handle = t.scope.Panicked
+	}
+	if handle == nil {
+		return false
+	}
+	handle(t, value, debug.Stack())
+	return true
+}
+
+// End lets those go on who wait for the thread.
+func (b *body) End(how flight.Reason, _ any) {
+	t := (*Thread)(b)
+	if t.scope != nil {
+		t.scope.Ended(t, how)
+	}
+	t.endContext()
+	wake(t.joiners.Swap(ended))
+}
+
+func (b *body) String() string {
+	t := (*Thread)(b)
+	if n := t.Name(); n != "" {
+		return fmt.Sprintf("#%d %q", t.ID(), n)
+	}
+	return fmt.Sprintf("#%d", t.ID())
+}

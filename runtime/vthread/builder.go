@@ -1,0 +1,214 @@
+package vthread
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/sched"
+)
+
+// A Kind tells what executes a thread. All kinds have the same methods, and stand in the same dump.
+type Kind uint8
+
+// The kinds of threads.
+const (
+	Virtual     Kind = iota // carriers of a scheduler, in turn with other threads
+	OnGoroutine             // a goroutine of its own
+	OnOSThread              // a goroutine of its own that is locked to an OS thread, which ends with it
+)
+
+// String returns "virtual", "goroutine" or "os-thread".
+func (k Kind) String() string {
+	switch k {
+	case Virtual:
+		return "virtual"
+	case OnGoroutine:
+		return "goroutine"
+	case OnOSThread:
+		return "os-thread"
+	}
+	return "unknown"
+}
+
+// A Builder makes threads. Its zero value makes what [Start] does. It may be copied and used again.
+type Builder struct {
+	// Name is the thread's first name. Empty for none.
+	Name string
+
+	// Count, if it is not nil, numbers the threads: the next number is appended to Name.
+	Count *Counter
+
+	// Kind tells what executes the thread.
+	Kind Kind
+
+	// Scheduler executes a virtual thread. nil means that of the calling thread, if it is virtual, or else the default. It
+	// must be nil for the other kinds.
+	Scheduler sched.Scheduler
+
+	// Scope is the scope that the thread belongs to. nil means the root scope. Programs fork threads
+	// through package structured instead of setting it.
+	Scope *Scope
+
+	// Context is the parent of [Thread.Context]. nil means that of the scope; for the root scope the values, without the cancellation,
+	// of the calling thread's.
+	Context context.Context
+
+	// Labels are profiler labels of the thread (as those of runtime/pprof), beside those that it has from the calling thread's Labels,
+	// from its scope (key vtscope.scope) and its name (vtscope.thread). The map must not be changed afterwards.
+	Labels map[string]string
+
+	// OnPanic is called on the thread when f has panicked, while the guilty frames still stand; stack is the
+	// thread's stack in Go's form, and owned by OnPanic. The thread then ends as if f had
+	// returned. nil means that a panic ends the program, as it does in a goroutine.
+	OnPanic func(t *Thread, value any, stack []byte)
+}
+
+// A Counter numbers threads. It is safe for concurrent use.
+type Counter struct{ next atomic.Int64 }
+
+// CountFrom returns a counter whose first number is n.
+func CountFrom(n int64) *Counter {
+	c := new(Counter)
+	c.next.Store(n)
+	return c
+}
+
+func (c *Counter) take() int64 { return c.next.Add(1) - 1 }
+
+// A Factory makes a thread that executes f when it is started.
+type Factory func(f func()) *Thread
+
+// Factory returns [Builder.Unstarted] of b as it is now.
+func (b Builder) Factory() Factory { return b.Unstarted }
+
+// Start starts a thread of the root scope that executes f, on the scheduler of the calling thread, or else the
+// default. It does not block.
+func Start(f func()) *Thread { return Builder{}.Start(f) }
+
+// Start makes a thread that executes f, and starts it. It does not block. It panics if the scheduler refuses
+// the thread; use [Builder.TryStart] where that can happen.
+func (b Builder) Start(f func()) *Thread {
+	t, err := b.TryStart(f)
+	if err != nil {
+		panic(err.Error())
+	}
+	return t
+}
+
+// TryStart is [Builder.Start] that returns the scheduler's refusal, and then a thread that is new.
+func (b Builder) TryStart(f func()) (*Thread, error) {
+	me := sched.Current()
+	t := b.make(me, f)
+	if err := t.task.Start(me, b.birth(t)); err != nil {
+		t.forgetLater()
+		t.release()
+		return t, fmt.Errorf("vthread: start %s: %w", t, err)
+	}
+	return t, nil
+}
+
+// Unstarted makes a thread that executes f when [Thread.Start] is called. It stands in dumps as new.
+func (b Builder) Unstarted(f func()) *Thread {
+	me := sched.Current()
+	t := b.make(me, f)
+	t.task.Announce(me, b.birth(t))
+	t.forgetLater()
+	return t
+}
+
+// forgetLater sees that a new thread does not stand in dumps forever if it is never started.
+func (t *Thread) forgetLater() {
+	if rec := t.task.Record(); rec != nil {
+		t.uncommon().unstarted = runtime.AddCleanup(t, sched.Forget, rec)
+	}
+}
+
+func (b *Builder) make(me *sched.Task, f func()) *Thread {
+	if f == nil {
+		panic("vthread: nil function")
+	}
+	t := &Thread{f: f, scope: b.Scope}
+	s := b.Scheduler
+	if b.Kind != Virtual {
+		s = b.own()
+	}
+	t.task.Init(sched.NewID(me), (*body)(t), s)
+	if me != nil {
+		t.env = threadOf(me).passedOn()
+	}
+	if b.special() {
+		b.equip(t)
+	}
+	return t
+}
+
+// own is the scheduler of kinds that have a goroutine of their own.
+func (b *Builder) own() sched.Scheduler {
+	if b.Scheduler != nil {
+		panic(fmt.Sprintf("vthread: a thread of kind %s has no scheduler", b.Kind))
+	}
+	switch b.Kind {
+	case OnGoroutine:
+		return sched.Goroutines
+	case OnOSThread:
+		return sched.OSThreads
+	}
+	panic(fmt.Sprintf("vthread: there is no kind %d", b.Kind))
+}
+
+// special reports whether the builder gives a thread anything that most have not.
+func (b *Builder) special() bool {
+	return b.Name != "" || b.Count != nil || b.OnPanic != nil || b.Context != nil || len(b.Labels) > 0
+}
+
+// equip gives t what is special.
+func (b *Builder) equip(t *Thread) {
+	r := t.uncommon()
+	if name := b.Name; name != "" || b.Count != nil {
+		if b.Count != nil {
+			name += strconv.FormatInt(b.Count.take(), 10)
+		}
+		r.name.Store(&name)
+	}
+	r.onPanic = b.OnPanic
+	r.parent = b.Context
+	if len(b.Labels) > 0 {
+		r.labels = b.Labels
+	}
+}
+
+func (b *Builder) birth(t *Thread) sched.Birth {
+	birth := sched.Birth{Name: t.Name()}
+	if flight.Default() != nil {
+		birth.Entry = reflect.ValueOf(t.f).Pointer()
+		switch b.Kind {
+		case OnGoroutine:
+			birth.Flags = flight.RecordOnGoroutine
+		case OnOSThread:
+			birth.Flags = flight.RecordOnOSThread
+		}
+		if b.Scope != nil {
+			birth.Scope = b.Scope.Index
+		}
+	}
+	return birth
+}
+
+// Start starts a thread made by [Builder.Unstarted]. It returns [ErrStarted] if it was started before, and
+// otherwise what the scheduler returns; then it may be started again. It does not block.
+func (t *Thread) Start() error {
+	if err := t.task.Start(sched.Current(), sched.Birth{Name: t.Name()}); err != nil {
+		t.release()
+		return fmt.Errorf("vthread: start %s: %w", t, err)
+	}
+	if r := t.rare.Load(); r != nil {
+		r.unstarted.Stop()   // which does nothing if there is none
+		runtime.KeepAlive(t) // else it may be under way, and the record somebody else's by now
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package vthread
+
+import (
+	"context"
+	"runtime/pprof"
+
+	"github.com/vtscope/vtscope/runtime/sched"
+)
+
+// The keys of the profiler labels that threads have by themselves.
+const (
+	LabelThread = "vtscope.thread" // its name
+	LabelScope  = "vtscope.scope"  // the name of its scope
+)
+
+// profilerLabels are what t's goroutine is labelled with while it executes t; nil for nothing. Those of a thread that has neither a name nor
+// labels of its own are made once for its scope.
+func (t *Thread) profilerLabels() *sched.Labels {
+	var from *sched.Labels
+	if t.env != nil {
+		from = t.env.labels
+	}
+	r := t.rare.Load()
+	if r == nil || r.labels == nil && r.name.Load() == nil {
+		if t.scope == nil {
+			return from
+		}
+		if from == nil {
+			return t.scope.profilerLabels()
+		}
+	}
+	ctx := from.Base()
+	if t.scope != nil {
+		ctx = pprof.WithLabels(ctx, pprof.Labels(LabelScope, t.scope.Name))
+	}
+	if r != nil {
+		if r.labels != nil {
+			ctx = withLabels(ctx, r.labels)
+		}
+		if name := t.Name(); name != "" {
+			ctx = pprof.WithLabels(ctx, pprof.Labels(LabelThread, name))
+		}
+	}
+	return &sched.Labels{Context: ctx}
+}
+
+func (s *Scope) profilerLabels() *sched.Labels {
+	l := s.labels.Load()
+	if l == nil {
+		l = &sched.Labels{Context: pprof.WithLabels(context.Background(), pprof.Labels(LabelScope, s.Name))}
+		s.labels.Store(l)
+	}
+	return l
+}
+
+func withLabels(ctx context.Context, labels map[string]string) context.Context {
+	args := make([]string, 0, 2*len(labels))
+	for key, value := range labels {
+		args = append(args, key, value)
+	}
+	return pprof.WithLabels(ctx, pprof.Labels(args...))
+}
