@@ -39,9 +39,13 @@ var tasks = map[string]func(task) answer{
 	"skynet-threads":    func(t task) answer { return answer{int64(skynet(t.N, skynetThreads))} },
 	"skynet-goroutines": func(t task) answer { return answer{int64(skynet(t.N, skynetGoroutines))} },
 	"churn":             churn,
-	"sleep-warm": func(t task) answer {
+	"sleep-threads-warm": func(t task) answer {
 		sleepThreads(t.N)
 		return answer{int64(sleepThreads(t.N))}
+	},
+	"sleep-goroutines-warm": func(t task) answer {
+		sleepGoroutines(t.N)
+		return answer{int64(sleepGoroutines(t.N))}
 	},
 }
 

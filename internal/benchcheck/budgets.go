@@ -1,19 +1,24 @@
 package main
 
+import "github.com/vtscope/vtscope/internal/figures"
+
 // A budget is a row of the table of section 4 of the design.
 type budget struct {
 	name  string
-	of    metric
-	over  metric // the peer; the zero metric: none, the figure stands for itself
+	of    figures.Metric
+	over  figures.Metric // the peer; none: the figure stands for itself
 	form  form
 	limit float64
 }
 
-// A metric is one figure of a benchmark's line.
-type metric struct{ benchmark, unit string }
+func metric(benchmark, unit string) figures.Metric {
+	return figures.Metric{Benchmark: benchmark, Unit: unit}
+}
+
+var none figures.Metric
 
 // ns names the time of a benchmark.
-func ns(benchmark string) metric { return metric{benchmark, "ns/op"} }
+func ns(benchmark string) figures.Metric { return metric(benchmark, "ns/op") }
 
 // budgets are those that can be measured so far.
 var budgets = []budget{
@@ -24,17 +29,17 @@ var budgets = []budget{
 	{"recorder's part of start+run+join", ns("Recorder/on=true/work=startjoin"), ns("Recorder/on=false/work=startjoin"), added, 0.40},
 	{"recorder's part of ping-pong", ns("Recorder/on=true/work=pingpong"), ns("Recorder/on=false/work=pingpong"), added, 0.40},
 	{"recorder's part of yield", ns("Recorder/on=true/work=yield"), ns("Recorder/on=false/work=yield"), added, 0.40},
-	{"parked thread beyond a goroutine, depth 1", metric{"MemoryPerThread/depth=1", "B/beyond"}, metric{}, bytes, 512},
-	{"parked thread beyond a goroutine, depth 20", metric{"MemoryPerThread/depth=20", "B/beyond"}, metric{}, bytes, 512},
-	{"1,000 threads block 10 ms, 2 carriers", metric{"Blocked/impl=vthread", "ms/op"}, metric{}, millis, 50},
-	{"CPU of a sleep, 100,000 cold / goroutines", metric{"Sleep/impl=vthread/pool=cold", "cpu-ns/op"}, metric{"Sleep/impl=goroutine/pool=cold", "cpu-ns/op"}, ratio, 0.8},
-	{"CPU of a sleep, 100,000 warm", metric{"Sleep/impl=vthread/pool=warm", "cpu-ns/op"}, metric{}, nanos, 2000},
-	{"snapshot of 1,000,000 threads, from outside", metric{"Snapshot/threads=1000000", "ms/op"}, metric{}, millis, 150},
-	{"output of that snapshot", metric{"Snapshot/threads=1000000", "output-B"}, metric{}, bytes, 16_384},
-	{"agent following 1,000,000 events/s and more", metric{"Agent/events=1000000", "processors"}, metric{}, processors, 0.5},
-	{"first screen of 1,000,000 threads, but the browser", metric{"FirstScreen/threads=1000000", "ms/op"}, metric{}, millis, 1000},
-	{"what the page loads for it", metric{"FirstScreen/threads=1000000", "page-B"}, metric{}, bytes, 200_000},
-	{"start of 1,000,000 threads (issue 2)", metric{"Snapshot/threads=1000000", "start-s"}, metric{}, seconds, 10},
+	{"parked thread beyond a goroutine, depth 1", metric("MemoryPerThread/depth=1/impl=vthread", "B/thread"), metric("MemoryPerThread/depth=1/impl=goroutine", "B/thread"), beyond, 512},
+	{"parked thread beyond a goroutine, depth 20", metric("MemoryPerThread/depth=20/impl=vthread", "B/thread"), metric("MemoryPerThread/depth=20/impl=goroutine", "B/thread"), beyond, 512},
+	{"1,000 threads block 10 ms, 2 carriers", metric("Blocked/impl=vthread", "ms/op"), none, millis, 50},
+	{"CPU of a sleep, 100,000 cold / goroutines", metric("Sleep/pool=cold/impl=vthread", "cpu-ns/op"), metric("Sleep/pool=cold/impl=goroutine", "cpu-ns/op"), ratio, 0.8},
+	{"CPU of a sleep, 100,000 warm", metric("Sleep/pool=warm/impl=vthread", "cpu-ns/op"), none, nanos, 2000},
+	{"snapshot of 1,000,000 threads, from outside", metric("Snapshot/threads=1000000", "ms/op"), none, millis, 150},
+	{"output of that snapshot", metric("Snapshot/threads=1000000", "output-B"), none, bytes, 16_384},
+	{"agent following 1,000,000 events/s and more", metric("Agent/events=1000000", "processors"), none, processors, 0.5},
+	{"first screen of 1,000,000 threads, but the browser", metric("FirstScreen/threads=1000000", "ms/op"), none, millis, 1000},
+	{"what the page loads for it", metric("FirstScreen/threads=1000000", "page-B"), none, bytes, 200_000},
+	{"start of 1,000,000 threads (issue 2)", metric("Snapshot/threads=1000000", "start-s"), none, seconds, 10},
 }
 
 // notYet are the budgets that nothing here can measure, and why.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/vtscope/vtscope/internal/figures"
 )
 
 func main() {
@@ -56,7 +57,7 @@ func check(wanted *regexp.Regexp, rounds int, out, progress io.Writer) (over int
 		return 0, fmt.Errorf("build the benchmarks: %w\n%s", err, out)
 	}
 	chosen := slices.DeleteFunc(slices.Clone(budgets), func(b budget) bool { return !wanted.MatchString(b.name) })
-	all := figures{}
+	all := figures.Figures{}
 	for range rounds {
 		for _, r := range runs {
 			if err := r.do(binary, chosen, 1, all, progress); err != nil {
@@ -83,7 +84,7 @@ func check(wanted *regexp.Regexp, rounds int, out, progress io.Writer) (over int
 func (r run) pattern(chosen []budget) string {
 	var names []string
 	for _, name := range r.benchmarks {
-		if slices.ContainsFunc(chosen, func(b budget) bool { return strings.HasPrefix(b.of.benchmark, name+"/") }) {
+		if slices.ContainsFunc(chosen, func(b budget) bool { return strings.HasPrefix(b.of.Benchmark, name+"/") }) {
 			names = append(names, name)
 		}
 	}
@@ -94,7 +95,7 @@ func (r run) pattern(chosen []budget) string {
 }
 
 // do runs the benchmarks in the folder of their package and adds what they print.
-func (r run) do(binary string, chosen []budget, count int, all figures, progress io.Writer) error {
+func (r run) do(binary string, chosen []budget, count int, all figures.Figures, progress io.Writer) error {
 	pattern := r.pattern(chosen)
 	if pattern == "" {
 		return nil
@@ -110,36 +111,9 @@ func (r run) do(binary string, chosen []budget, count int, all figures, progress
 	if err := c.Start(); err != nil {
 		return err
 	}
-	rest, err := all.read(io.TeeReader(stdout, progress))
+	rest, err := all.Read(io.TeeReader(stdout, progress))
 	if e := c.Wait(); e != nil {
 		return fmt.Errorf("%s: %w\n%s", pattern, e, rest)
 	}
 	return err
-}
-
-var suffix = regexp.MustCompile(`-\d+$`)
-
-// read takes the figures from a benchmark's output, and returns the other lines.
-func (f figures) read(r io.Reader) (rest string, err error) {
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		words := strings.Fields(lines.Text())
-		name, ok := "", false
-		if len(words) >= 4 && len(words)%2 == 0 {
-			name, ok = strings.CutPrefix(suffix.ReplaceAllString(words[0], ""), "Benchmark")
-		}
-		if !ok {
-			rest += lines.Text() + "\n"
-			continue
-		}
-		for i := 2; i < len(words); i += 2 {
-			value, err := strconv.ParseFloat(words[i], 64)
-			if err != nil {
-				return rest, fmt.Errorf("%q: %w", lines.Text(), err)
-			}
-			m := metric{name, words[i+1]}
-			f[m] = append(f[m], value)
-		}
-	}
-	return rest, lines.Err()
 }

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-)
 
-// figures are the values of a metric, one a round.
-type figures map[metric][]float64
+	"github.com/vtscope/vtscope/internal/figures"
+)
 
 // A verdict is what a budget's line says.
 type verdict struct {
@@ -21,33 +20,25 @@ func (v verdict) ok() bool { return v.figure <= v.limit }
 
 // judge takes the medians. A budget whose metric is missing, or was measured less often than its peer, is an
 // error: a benchmark has lost its name.
-func judge(b budget, f figures) (verdict, error) {
+func judge(b budget, f figures.Figures) (verdict, error) {
 	of, over := f[b.of], f[b.over]
-	if b.over == (metric{}) {
+	if b.over == none {
 		over = make([]float64, len(of))
 	}
 	if len(of) == 0 {
-		return verdict{}, fmt.Errorf("%s: no benchmark printed %s of %s", b.name, b.of.unit, b.of.benchmark)
+		return verdict{}, fmt.Errorf("%s: no benchmark printed %s of %s", b.name, b.of.Unit, b.of.Benchmark)
 	}
 	if len(of) != len(over) {
-		return verdict{}, fmt.Errorf("%s: %d figures of %s, %d of %s", b.name, len(of), b.of.benchmark, len(over), b.over.benchmark)
+		return verdict{}, fmt.Errorf("%s: %d figures of %s, %d of %s", b.name, len(of), b.of.Benchmark, len(over), b.over.Benchmark)
 	}
 	values := make([]float64, len(of))
 	for i := range of {
 		values[i] = b.form.figure(of[i], over[i])
 	}
 	return verdict{
-		budget: b, figure: median(values), low: slices.Min(values), top: slices.Max(values),
-		of: median(of), peer: median(over),
+		budget: b, figure: figures.Median(values), low: slices.Min(values), top: slices.Max(values),
+		of: figures.Median(of), peer: figures.Median(over),
 	}, nil
-}
-
-func median(values []float64) float64 {
-	s := slices.Sorted(slices.Values(values))
-	if n := len(s); n%2 == 0 {
-		return (s[n/2-1] + s[n/2]) / 2
-	}
-	return s[len(s)/2]
 }
 
 // report prints all lines, and returns how many budgets are over.
@@ -61,7 +52,7 @@ func report(w io.Writer, verdicts []verdict) (over int) {
 		}
 		detail := fmt.Sprintf("%s .. %s", v.form.print(v.low), v.form.print(v.top))
 		if v.peer != 0 {
-			detail += fmt.Sprintf("; %.0f ns against %.0f ns", v.of, v.peer)
+			detail += fmt.Sprintf("; %.0f %s against %.0f %[2]s", v.of, v.form.peers, v.peer)
 		}
 		fmt.Fprintf(w, "%-50s %10s %10s  %-4s  %s\n", v.name, v.form.print(v.figure), v.form.print(v.limit), word, detail)
 	}

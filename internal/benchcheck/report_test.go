@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/vtscope/vtscope/internal/figures"
 )
 
 const output = `goos: linux
@@ -16,10 +18,10 @@ BenchmarkSnapshot/threads=1000000-2  	   5	 61.5 ms/op	 12000 output-B
 PASS
 `
 
-func measured(t *testing.T) figures {
+func measured(t *testing.T) figures.Figures {
 	t.Helper()
-	f := figures{}
-	rest, err := f.read(strings.NewReader(output))
+	f := figures.Figures{}
+	rest, err := f.Read(strings.NewReader(output))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +43,7 @@ func TestARatioIsTheMedianOfTheRatiosOfTheRounds(t *testing.T) {
 
 func TestABudgetWithoutAFigureIsAnError(t *testing.T) {
 	for _, b := range []budget{
-		{"b", ns("Renamed"), metric{}, nanos, 1},
+		{"b", ns("Renamed"), none, nanos, 1},
 		{"b", ns("StartJoin/impl=vthread"), ns("Renamed"), ratio, 1},
 	} {
 		if v, err := judge(b, measured(t)); err == nil {
@@ -52,10 +54,10 @@ func TestABudgetWithoutAFigureIsAnError(t *testing.T) {
 
 func TestTheReportEndsWithItsCounts(t *testing.T) {
 	f := measured(t)
-	snapshot := metric{"Snapshot/threads=1000000", "ms/op"}
+	snapshot := metric("Snapshot/threads=1000000", "ms/op")
 	var verdicts []verdict
 	for _, limit := range []float64{150, 61.4} {
-		v, err := judge(budget{"snapshot", snapshot, metric{}, millis, limit}, f)
+		v, err := judge(budget{"snapshot", snapshot, none, millis, limit}, f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,8 +89,8 @@ func TestEveryBudgetIsMeasuredByExactlyOneRun(t *testing.T) {
 		if n != 1 {
 			t.Errorf("%s: got %d runs, want 1", b.name, n)
 		}
-		if name, _, _ := strings.Cut(b.of.benchmark, "/"); b.over.benchmark != "" && !strings.HasPrefix(b.over.benchmark, name+"/") {
-			t.Errorf("%s: its peer %s is of another benchmark, so not of the same run", b.name, b.over.benchmark)
+		if name, _, _ := strings.Cut(b.of.Benchmark, "/"); b.over.Benchmark != "" && !strings.HasPrefix(b.over.Benchmark, name+"/") {
+			t.Errorf("%s: its peer %s is of another benchmark, so not of the same run", b.name, b.over.Benchmark)
 		}
 	}
 }
