@@ -10,6 +10,7 @@
 #   make stress                  the tests of behaviours 100 times under the race detector
 #   make bench                   all benchmarks, each beside its peer
 #   make bench-check             one line per budget: figure, limit, ok or over
+#   make compare                 the same works in Java, where a JDK of version 21 or newer is installed
 #   make ui                      rebuild the page's bundle
 #   make skips                   list the tests that may be skipped, and why
 #   make nightly                 what takes too long for CI
@@ -33,7 +34,7 @@ gotest := $(GO) test -timeout $(TIMEOUT)
 modules := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path '*/node_modules/*' -not -path '*/testdata/*'))))
 nested := $(filter-out . ./internal/tools,$(modules))
 
-.PHONY: build run test check conformance stress bench bench-check ui skips nightly clean
+.PHONY: build run test check conformance stress bench bench-check compare ui skips nightly clean
 
 # --- build and run ---
 
@@ -161,6 +162,9 @@ bench:
 
 bench-check:
 	@$(GO) run ./internal/benchcheck
+
+compare:
+	@$(GO) run ./internal/compare
 
 ui:
 	@$(GO) run -C webui/build .
