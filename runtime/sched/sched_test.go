@@ -98,7 +98,7 @@ func TestPermitsDoNotAddUp(t *testing.T) {
 	}
 }
 
-// PK-10 to PK-13
+// PK-10, PK-11, PK-12, PK-13
 func TestTimedParks(t *testing.T) {
 	vthread.Start(func() {
 		vthread.ParkFor(0)
@@ -415,7 +415,7 @@ func TestSwitchesDoNotAllocate(t *testing.T) {
 	y.Join()
 }
 
-// YD-03, and nobody starves behind two threads that hand the carrier to each other.
+// YD-03: and nobody starves behind two threads that hand the carrier to each other.
 func TestPingPongStarvesNeitherTheOwnNorTheSharedQueue(t *testing.T) {
 	b := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1})}
 	var stop, own, shared atomic.Bool

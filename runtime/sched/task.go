@@ -291,7 +291,11 @@ func (t *Task) submit(me *Task) error {
 		return fj.submit(t, me.worker())
 	}
 	t.marks.Or(ticket)
-	return t.sched.Execute(t)
+	err := t.sched.Execute(t)
+	if err != nil && t.marks.And(^ticket)&ticket == 0 {
+		return nil // it was run before it was refused
+	}
+	return err // without a ticket, what the scheduler may have kept of it runs nothing
 }
 
 // Unpark makes t runnable if it is parked, and otherwise gives it the one permit that lets its next park
