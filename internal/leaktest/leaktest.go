@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/sched"
 )
 
 // patience is how long things may take to end after the last test.
@@ -65,9 +66,18 @@ func (o options) find(patience time.Duration) []string {
 		lines = append(lines, fmt.Sprintf("close the flight recorder: %v", err))
 	}
 	return append(lines, settle(deadline,
+		source{"timer", timers},
 		source{"goroutine", func() ([]string, error) { return goroutines(o.allowed), nil }},
 		source{"file", files},
 	)...)
+}
+
+// timers tells of armed timers of threads, whose number is all that there is to tell.
+func timers() ([]string, error) {
+	if n := sched.ArmedTimers(); n > 0 {
+		return []string{fmt.Sprintf("of sleeps and timed parks: %d armed", n)}, nil
+	}
+	return nil, nil
 }
 
 // settle waits until no source has anything left, or returns a line for each thing.

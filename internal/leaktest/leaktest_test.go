@@ -51,6 +51,21 @@ func TestAParkedThreadIsFound(t *testing.T) {
 	}
 }
 
+func TestAnArmedTimerIsFound(t *testing.T) {
+	thread := vthread.Start(func() { vthread.Sleep(time.Hour) })
+	for deadline := time.Now().Add(10 * time.Second); thread.State() != flight.StateTimedParked && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	if got := left(t, options{}); !strings.Contains(got, "timer of sleeps and timed parks: 1 armed") {
+		t.Errorf("got %q, want the timer", got)
+	}
+	thread.Interrupt()
+	thread.Join()
+	if got := left(t, options{}); got != "" {
+		t.Errorf("after it has ended: got %q, want nothing", got)
+	}
+}
+
 func TestAnOpenFlightFileIsFound(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skipf("this system does not tell which files are open: %v", err)

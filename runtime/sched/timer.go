@@ -138,6 +138,13 @@ func (m *timer) firedBefore(t *Task, w uint32) bool {
 // timers holds all armed timers but those of synctest bubbles. One goroutine serves them.
 var timers = timerHeap{wake: make(chan struct{}, 1)}
 
+// ArmedTimers returns how many threads sleep or park for a time, those in synctest bubbles left out. Tests look for leaks with it.
+func ArmedTimers() int {
+	timers.mu.Lock()
+	defer timers.mu.Unlock()
+	return len(timers.mu.heap)
+}
+
 type timerHeap struct {
 	mu struct {
 		sync.Mutex
