@@ -3,10 +3,10 @@ package vthread
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"runtime"
 	"strconv"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/sched"
@@ -185,7 +185,7 @@ func (b *Builder) equip(t *Thread) {
 func (b *Builder) birth(t *Thread) sched.Birth {
 	birth := sched.Birth{Name: t.Name()}
 	if flight.Default() != nil {
-		birth.Entry = reflect.ValueOf(t.f).Pointer()
+		birth.Entry = entryOf(t.f)
 		switch b.Kind {
 		case OnGoroutine:
 			birth.Flags = flight.RecordOnGoroutine
@@ -198,6 +198,9 @@ func (b *Builder) birth(t *Thread) sched.Birth {
 	}
 	return birth
 }
+
+// entryOf is the program counter of f, as reflect.Value.Pointer tells it: the first word of what a function value points to.
+func entryOf(f func()) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }
 
 // Start starts a thread made by [Builder.Unstarted]. It returns [ErrStarted] if it was started before, and
 // otherwise what the scheduler returns; then it may be started again. It does not block.
