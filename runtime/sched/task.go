@@ -152,7 +152,8 @@ func (t *Task) State() flight.State {
 	return flight.StateMounted
 }
 
-// Interrupt sets the interrupt status of t and unparks it. It does not block.
+// Interrupt sets the interrupt status of t and unparks it. It does not block. A wait that it ends may take that unpark for what it was, and not
+// for a permit: if somebody else unparks t too, that finds t runnable, and the permit remains.
 func (t *Task) Interrupt() error {
 	t.marks.Or(interrupted)
 	return t.Unpark()
@@ -433,22 +434,22 @@ func (t *Task) Park(p Pause) (hadPermit bool) {
 const stackSkip = 1
 
 // ParkUntil is [Task.Park] until a time, counted from the package's epoch ([After]); not at all if that has passed. It
-// reports whether t was unparked or had a permit.
-func (t *Task) ParkUntil(when time.Duration, p Pause) (unparked bool) {
+// reports whether t had a permit, and whether the time was over before it was unparked.
+func (t *Task) ParkUntil(when time.Duration, p Pause) (hadPermit, expired bool) {
 	w := t.word.Load()
 	if w&stateMask == leased {
 		t.word.Store(w&^stateMask | runnable)
-		return true
+		return true, false
 	}
 	if when <= time.Since(epoch) {
-		return false
+		return false, true
 	}
 	m := t.wakeable()
 	m.arm(t, when, w&^lowMask)
-	permit := t.Park(p)
-	expired := m.disarm()
+	hadPermit = t.Park(p)
+	expired = m.disarm() && !hadPermit
 	t.word.Add(parkStep) // K5
-	return permit || !expired
+	return hadPermit, expired
 }
 
 // Sleep parks t for d, or until it is interrupted; then it clears the interrupt status and returns true. Unparks
@@ -458,21 +459,19 @@ func (t *Task) Sleep(d time.Duration) (wasInterrupted bool) {
 	until := After(d)
 	permit := false
 	for {
-		if t.TakeInterrupt() {
-			return true
-		}
-		if d <= 0 || permit && time.Since(epoch) >= until {
+		if wasInterrupted = t.TakeInterrupt(); wasInterrupted || d <= 0 || permit && time.Since(epoch) >= until {
 			break
 		}
-		if !t.ParkUntil(until, p) {
+		had, expired := t.ParkUntil(until, p)
+		if expired {
 			break
 		}
-		permit = true
+		permit = permit || had || !t.Interrupted()
 	}
 	if permit {
 		t.keepPermit()
 	}
-	return false
+	return wasInterrupted
 }
 
 // keepPermit gives t, which is the caller's, back a permit that was meant for another park.

@@ -90,46 +90,54 @@ type Limits struct {
 }
 
 // WaitWithin is [Waiter.Wait] within limits. When it gives up it returns [ErrTimeout], [ErrInterrupted], having cleared the interrupt
-// status, or the context's cause, and the waiter, if it is in a queue still, can be dropped from there at any time: Wake does
+// status, or the context's cause; a permit is kept as by Wait. The waiter, if it is in a queue still, can be dropped from there at any time: Wake does
 // nothing any more. A goroutine's waiter must be a loose one unless the limits are but interrupts, which do not reach it.
-func (w *Waiter) WaitWithin(l Limits, p Pause) error {
+func (w *Waiter) WaitWithin(l Limits, p Pause) (err error) {
 	if w.task == nil {
 		return w.blockWithin(l)
 	}
 	t := w.task
+	var stop func() bool
 	if l.Context != nil {
-		stop := context.AfterFunc(l.Context, func() { _ = t.Unpark() })
-		defer stop()
+		stop = context.AfterFunc(l.Context, func() { _ = t.Unpark() })
 	}
 	var when time.Duration
 	if !l.Until.IsZero() {
 		when = l.Until.Sub(epoch)
 	}
 	permit := false
-	for {
-		if w.state.Load() != waiting {
-			if permit {
-				t.keepPermit()
-			}
-			return nil
-		}
-		if err := l.reached(t, when); err != nil {
+	for w.state.Load() == waiting {
+		if err = l.reached(t, when); err != nil {
 			if w.state.CompareAndSwap(waiting, left) {
-				return err
+				break
 			}
 			if err == ErrInterrupted { // it was woken first
 				t.marks.Or(interrupted)
 			}
-			continue
+			err = nil
+			break
 		}
 		had, expired := false, false
 		if when != 0 {
-			expired = !t.ParkUntil(when, p)
+			had, expired = t.ParkUntil(when, p)
 		} else {
 			had = t.Park(p)
 		}
-		permit = permit || had || !expired && w.state.Load() == waiting
+		// What woke t, if it had waited: the waker, a limit, or else somebody's permit. See [Task.Interrupt] for two at once.
+		permit = permit || had || !expired && w.state.Load() == waiting && !l.ended(t)
 	}
+	if stop != nil {
+		stop()
+	}
+	if permit {
+		t.keepPermit()
+	}
+	return err
+}
+
+// ended reports whether there is a reason to give up that has unparked t.
+func (l *Limits) ended(t *Task) bool {
+	return l.Interrupts && t.Interrupted() || l.Context != nil && l.Context.Err() != nil
 }
 
 // reached tells why to give up, or nil. An interrupt is taken.

@@ -1,0 +1,48 @@
+package sched
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/vtscope/vtscope/runtime/internal/coro"
+)
+
+// maxFrames is how many program counters [Task.Frames] returns at most of each goroutine, about.
+const maxFrames = 1 << 20
+
+// Frames returns the program counters of t's stack, innermost first, as return addresses, without stopping t: none if it was never
+// mounted or has ended. exact tells that t waited at this very place while they were read. Of a thread that executes they are
+// what [coro.Frames] can tell. It may be called from anywhere, does not block, and costs microseconds; a pass over all
+// routines more if t is not recorded.
+func (t *Task) Frames() (pcs []uintptr, exact bool) {
+	for range 3 {
+		before := t.word.Load()
+		if s := before & stateMask; s == fresh || s == done {
+			return nil, true
+		}
+		pcs, exact = t.frames()
+		// A thread that pauses twice alike meanwhile may have been elsewhere: its goroutine was seen to wait, so the frames are of
+		// one moment all the same.
+		if s := before & stateMask; t.word.Load() == before && (s != paused && s != blocked || exact) {
+			return pcs, exact && (s == paused || s == blocked)
+		}
+	}
+	return pcs, false
+}
+
+func (t *Task) frames() (pcs []uintptr, exact bool) {
+	exact = true
+	chain := coro.Executing(unsafe.Pointer(t), t.rec.G()).Chain()
+	for i := len(chain) - 1; i >= 0; i-- { // continuations that the thread executes lie on goroutines of their own
+		for room := 128; ; room *= 8 {
+			pcs = slices.Grow(pcs, room)
+			n, sure := coro.Frames(chain[i].G(), pcs[len(pcs):cap(pcs)])
+			if len(pcs)+n < cap(pcs) || room > maxFrames {
+				pcs = pcs[:len(pcs)+n]
+				exact = exact && sure
+				break
+			}
+		}
+	}
+	return pcs, exact
+}
