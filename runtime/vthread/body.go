@@ -51,6 +51,7 @@ func (b *body) End(how flight.Reason, _ any) {
 		t.scope.Ended(t, how)
 	}
 	t.endContext()
+	t.dropLocals()
 	wake(t.joiners.Swap(ended))
 }
 

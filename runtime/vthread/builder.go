@@ -62,6 +62,9 @@ type Builder struct {
 	// from its scope (key vtscope.scope) and its name (vtscope.thread). The map must not be changed afterwards.
 	Labels map[string]string
 
+	// Locals tells what the thread has to do with [Local]s: it inherits the calling thread's, does not, or may have none.
+	Locals LocalsMode
+
 	// OnPanic is called on the thread when f has panicked, while the guilty frames still stand; stack is the
 	// thread's stack in Go's form, and owned by OnPanic. The thread then ends as if f had
 	// returned. nil means that a panic ends the program, as it does in a goroutine.
@@ -104,7 +107,7 @@ func (b Builder) Start(f func()) *Thread {
 func (b Builder) TryStart(f func()) (*Thread, error) {
 	me := sched.Current()
 	t := b.make(me, f)
-	if err := t.task.Start(me, b.birth(t)); err != nil {
+	if err := t.task.Start(me, t.birth(f)); err != nil {
 		t.forgetLater()
 		t.release()
 		return t, fmt.Errorf("vthread: start %s: %w", t, err)
@@ -116,7 +119,7 @@ func (b Builder) TryStart(f func()) (*Thread, error) {
 func (b Builder) Unstarted(f func()) *Thread {
 	me := sched.Current()
 	t := b.make(me, f)
-	t.task.Announce(me, b.birth(t))
+	t.task.Announce(me, t.birth(f))
 	t.forgetLater()
 	return t
 }
@@ -138,8 +141,12 @@ func (b *Builder) make(me *sched.Task, f func()) *Thread {
 		s = b.own()
 	}
 	t.task.Init(sched.NewID(me), (*body)(t), s)
+	var env *environment
 	if me != nil {
-		t.env = threadOf(me).passedOn()
+		env = threadOf(me).passedOn()
+	}
+	if env = env.in(b.Locals); env != nil {
+		t.env.Store(env)
 	}
 	if b.special() {
 		b.equip(t)
@@ -182,18 +189,21 @@ func (b *Builder) equip(t *Thread) {
 	}
 }
 
-func (b *Builder) birth(t *Thread) sched.Birth {
+// birth describes t for its record. f is its function, if the caller knows it: t drops it when it begins.
+func (t *Thread) birth(f func()) sched.Birth {
 	birth := sched.Birth{Name: t.Name()}
 	if flight.Default() != nil {
-		birth.Entry = entryOf(t.f)
-		switch b.Kind {
+		if f != nil {
+			birth.Entry = entryOf(f)
+		}
+		switch t.Kind() {
 		case OnGoroutine:
 			birth.Flags = flight.RecordOnGoroutine
 		case OnOSThread:
 			birth.Flags = flight.RecordOnOSThread
 		}
-		if b.Scope != nil {
-			birth.Scope = b.Scope.Index
+		if t.scope != nil {
+			birth.Scope = t.scope.Index
 		}
 	}
 	return birth
@@ -205,7 +215,7 @@ func entryOf(f func()) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }
 // Start starts a thread made by [Builder.Unstarted]. It returns [ErrStarted] if it was started before, and
 // otherwise what the scheduler returns; then it may be started again. It does not block.
 func (t *Thread) Start() error {
-	if err := t.task.Start(sched.Current(), sched.Birth{Name: t.Name()}); err != nil {
+	if err := t.task.Start(sched.Current(), t.birth(nil)); err != nil {
 		t.release()
 		return fmt.Errorf("vthread: start %s: %w", t, err)
 	}

@@ -17,8 +17,8 @@ const (
 // labels of its own are made once for its scope.
 func (t *Thread) profilerLabels() *sched.Labels {
 	var from *sched.Labels
-	if t.env != nil {
-		from = t.env.labels
+	if e := t.env.Load(); e != nil {
+		from = e.labels
 	}
 	r := t.rare.Load()
 	if r == nil || r.labels == nil && r.name.Load() == nil {

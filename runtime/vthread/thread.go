@@ -27,7 +27,7 @@ type Thread struct {
 	scope   *Scope                       // the thread belongs to
 	opened  *Scope                       // the innermost that the thread has opened and not closed; the thread's own
 	joiners atomic.Pointer[sched.Waiter] // those who wait for the end; ended: nobody can any more
-	env     *environment                 // what it has from its maker; nil: nothing
+	env     atomic.Pointer[environment]  // what it has from its maker; nil: nothing
 
 	rare atomic.Pointer[rare]
 }
@@ -41,6 +41,7 @@ type rare struct {
 	parent   context.Context             // [Builder.Context]
 	labels   map[string]string           // [Builder.Labels]; nil if empty
 	children atomic.Pointer[environment] // see [Thread.passedOn]
+	locals   bindings                    // the thread's own
 	mu       struct {
 		sync.Mutex
 		context context.Context // see [Thread.Context]
@@ -116,7 +117,10 @@ func (t *Thread) Name() string {
 
 // SetName renames the thread, in any state.
 func (t *Thread) SetName(name string) {
-	t.uncommon().name.Store(&name)
+	r := t.uncommon()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.name.Store(&name)
 	t.task.Rename(name)
 }
 
