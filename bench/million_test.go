@@ -97,9 +97,7 @@ func skynet(n int, t tree) time.Duration {
 	began := time.Now()
 	got := t(0, n)
 	d := time.Since(began)
-	if want := n * (n - 1) / 2; got != want {
-		panic(fmt.Sprintf("skynet of %d: got %d, want %d", n, got, want))
-	}
+	mustBe(got, n*(n-1)/2)
 	return d
 }
 

@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -25,6 +26,13 @@ func withCarriers(n int, f func(s sched.Scheduler)) {
 	}
 	defer s.Close()
 	f(s)
+}
+
+// mustBe checks the result of a work.
+func mustBe(got, want int) {
+	if got != want {
+		panic(fmt.Sprintf("got %d, want %d", got, want))
+	}
 }
 
 // --- start, run and join something empty ---

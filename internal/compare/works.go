@@ -43,6 +43,11 @@ var works = []work{
 	{java: "start-join-platform", bench: "StartJoinFromGoroutine", rows: []row{
 		{"start + join, from a goroutine", "", "ns/op", nanos},
 	}},
+	{java: "locals", bench: "Locals", carriers: 1, rows: []row{
+		{"start + join, no local", "local=none", "ns/op", nanos},
+		{"start + join, one local set", "local=set", "ns/op", nanos},
+		{"start + join, one inherited and read", "local=inherited", "ns/op", nanos},
+	}},
 	{java: "ping-pong", bench: "PingPong", carriers: 1, recorder: true, rows: []row{
 		{"park/unpark ping-pong", "", "ns/op", nanos},
 	}},
