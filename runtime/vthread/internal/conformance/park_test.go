@@ -52,17 +52,15 @@ func TestAnUnparkEndsAPark(t *testing.T) {
 func TestUnparkBeforeParkLetsTheNextParkReturn(t *testing.T) {
 	everywhere(t, all, func(w *world) {
 		for _, wait := range waits {
-			g := newGate()
+			past, g := newGate(), newGate()
 			th := w.start(func() {
 				vthread.Current().Unpark()
 				wait.park()
+				past.open()
 				g.pass()
 				wait.park()
 			})
-			await(w.T, "it is past its first park", func() bool {
-				s := th.State()
-				return s == flight.StateMounted || s == flight.StateRunnable
-			})
+			past.pass()
 			th.Unpark()
 			g.open()
 			w.join(th)

@@ -69,16 +69,16 @@ func newGate() gate { return gate{make(chan struct{})} }
 
 func (g gate) open() { close(g.opened) }
 
-// pass waits by yields, so that who passes is not parked meanwhile.
+// pass waits by yields, so that who passes is not parked meanwhile. It panics when the gate is not opened in time.
 func (g gate) pass() {
-	for {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); turn() {
 		select {
 		case <-g.opened:
 			return
 		default:
-			turn()
 		}
 	}
+	panic("a gate was not opened\n" + threadDump())
 }
 
 // turn lets other threads run, and other goroutines where the thread keeps its carrier.
