@@ -42,11 +42,8 @@ func (w *worker) beginHold() bool {
 		return false // not mounted any more, or in a pinned park, which records itself
 	}
 	var pcs [64]uintptr
-	n, what := lookout().Look(g, pcs[:])
-	switch {
-	case what == coro.DoingSyscall:
-	case what == coro.DoingWait && !waitsForOurs(pcs[:n]):
-	default:
+	n, blocks := blocksInGo(g, pcs[:])
+	if !blocks {
 		return false
 	}
 	if now, _, _ := w.mountedThread(); now != t || w.progressSeen() != w.seen.ticks {
@@ -58,6 +55,12 @@ func (w *worker) beginHold() bool {
 	w.setHeld(id)
 	w.ring.Hold(id, w.seen.hold.Since, flight.ReasonPinnedGo, w.seen.hold.Stack)
 	return true
+}
+
+// blocksInGo reports whether a thread's goroutine blocks in an operation of Go's, and stores its program counters if they can be seen.
+func blocksInGo(g uintptr, pcs []uintptr) (n int, blocks bool) {
+	n, what := lookout().Look(g, pcs)
+	return n, what == coro.DoingSyscall || what == coro.DoingWait && !waitsForOurs(pcs[:n])
 }
 
 // waitsForOurs reports whether the goroutine with these frames waits, but its thread does not block: it waits in a slot for a continuation

@@ -146,8 +146,11 @@ func (t *Task) State() flight.State {
 	switch {
 	case !mounted:
 		return flight.StateRunnable
-	case held:
-		return flight.StatePinned
+	case held: // when the watchdog looked
+		var pcs [16]uintptr
+		if _, still := blocksInGo(t.rec.G(), pcs[:]); still && t.word.Load() == w {
+			return flight.StatePinned
+		}
 	}
 	return flight.StateMounted
 }

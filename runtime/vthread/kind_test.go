@@ -75,9 +75,21 @@ func TestAThreadInAGoOperationIsPinnedAsSeenFromOutside(t *testing.T) {
 		t.Skip("the recorder is off, and the watchdog looks only at recorded threads")
 	}
 	wait := make(chan struct{})
-	th := vthread.Start(func() { <-wait })
+	var goesOn, stop atomic.Bool
+	th := vthread.Start(func() {
+		<-wait
+		goesOn.Store(true)
+		spin(&stop)
+	})
 	await(t, th, flight.StatePinned)
 	close(wait)
+	for !goesOn.Load() {
+		runtime.Gosched()
+	}
+	if s := th.State(); s != flight.StateMounted { // at once, not when the watchdog looks next
+		t.Errorf("it goes on, and is %s", s)
+	}
+	stop.Store(true)
 	th.Join()
 }
 
