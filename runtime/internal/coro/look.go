@@ -1,107 +1,120 @@
 package coro
 
 import (
+	"iter"
 	"runtime"
 	"strings"
-	"time"
+	"sync"
 	"unsafe"
 )
 
-// A layout tells where a runtime.g keeps what [Look] reads of other goroutines: byte offsets.
+// A layout tells where a runtime.g keeps what a [Lookout] reads of other goroutines: byte offsets, and 0 for what was not found.
 type layout struct {
 	status uintptr // 32 bits
 	bp     uintptr // the saved frame pointer of a goroutine that does not run
+	start  uintptr // the entry of the goroutine's first function
 }
 
 // The states of a goroutine that count here, as runtime2.go numbers them since Go 1.4.
 const (
-	goRunning = 2
-	goSyscall = 3
-	goWaiting = 4
-	goScan    = 0x1000 // added while the garbage collector looks at it
+	goRunnable  = 1
+	goRunning   = 2
+	goSyscall   = 3
+	goWaiting   = 4
+	goDead      = 6
+	goPreempted = 9
+	goScan      = 0x1000 // added while the garbage collector looks at it, and perhaps moves its stack
 )
 
-// A Doing is what another goroutine was doing when [Look] looked.
+// A Doing is what another goroutine was doing when [Lookout.Look] looked.
 type Doing uint8
 
 // What a goroutine may be doing.
 const (
 	DoingUnknown Doing = iota
 	DoingWork          // it runs, or could
-	DoingSyscall       // it is in a system call; its frames are not known
+	DoingSyscall       // it is in a system call
 	DoingWait          // it waits in a Go operation: a channel, a mutex, a timer
 )
 
+// A Lookout looks at other goroutines.
+type Lookout struct {
+	at  layout
+	end uintptr // the return address of every goroutine's first function
+}
+
+// SharedLookout returns the one lookout of the process, made when it is first asked for.
+var SharedLookout = sync.OnceValue(NewLookout)
+
 // Look looks at another goroutine, given its g ([G]), without stopping it, and stores the program counters of its stack, innermost first, if
-// it waits. What it stores was true at one moment: a goroutine that goes on meanwhile is [DoingWork], or [DoingUnknown]. It costs a fraction of a
-// microsecond. On architectures without frame pointers and on Go releases that have moved what it reads it
-// knows nothing.
+// it waits or is in a system call. What it stores was true at one moment: a goroutine that goes on meanwhile is [DoingWork], or
+// [DoingUnknown]. It costs a fraction of a microsecond. On architectures without frame pointers and on Go
+// releases that have moved what it reads it knows nothing.
 //
 // A g is never freed, and the memory of a stack never unmapped, so looking at a goroutine that ends meanwhile does no harm.
 func (l *Lookout) Look(g uintptr, pcs []uintptr) (n int, what Doing) {
-	if l.at.status == 0 || g == 0 {
+	if !l.Sees() || g == 0 {
 		return 0, DoingUnknown
 	}
-	switch status(g, l.at) {
+	s := l.status(g)
+	switch s {
 	case goWaiting:
+		what = DoingWait
 	case goSyscall:
-		return 0, DoingSyscall
+		what = DoingSyscall
+	case goWaiting | goScan, goSyscall | goScan:
+		return 0, DoingUnknown
 	default:
 		return 0, DoingWork
 	}
-	lo, hi, bp := peek(g), peek(g+8), peek(g+l.at.bp)
-	n = walk(bp, lo, hi, pcs)
-	if status(g, l.at) != goWaiting || peek(g) != lo || peek(g+8) != hi || peek(g+l.at.bp) != bp {
-		return 0, DoingUnknown
+	n, ok := l.still(g, s, pcs)
+	if !ok && what == DoingWait {
+		what = DoingUnknown
 	}
-	return n, DoingWait
+	return n, what
 }
-
-// A Lookout looks at other goroutines.
-type Lookout struct{ at layout }
 
 // Sees reports whether the lookout can see anything here.
 func (l *Lookout) Sees() bool { return l.at.status != 0 }
 
-// NewLookout finds out where this Go release keeps what has to be read. It blocks for about a millisecond.
+// NewLookout finds out where this Go release keeps what has to be read.
 //
-// It parks a goroutine of its own in a channel, and searches its g for the frame pointer from which the frames lead to the
-// parked function, and for the state that is "waiting" there and "running" here. If there is not exactly one of each, or
-// not on the first ten looks, the lookout sees nothing; TestLookout fails on such a release.
+// It suspends a coroutine of its own, and searches its g for the frame pointer from which the frames lead to the
+// suspended function, for the state that is "waiting" there and "running" here, and for the entry of the outermost function. If there
+// is not exactly one of each the lookout sees nothing; TestLookout fails on such a release.
 func NewLookout() *Lookout {
 	l := &Lookout{}
 	if !gIsAddress {
 		return l
 	}
-	begun, end := make(chan uintptr), make(chan struct{})
-	go parkToBeSeen(begun, end)
-	g := <-begun
-	for range 10 {
-		time.Sleep(100 * time.Microsecond)
-		if at, ok := search(g); ok {
-			l.at = at
-			break
-		}
+	var g uintptr
+	next, stop := iter.Pull(func(yield func(struct{}) bool) { suspendToBeSeen(&g, yield) })
+	defer stop()
+	next()
+	if at, end, ok := search(g); ok {
+		l.at, l.end = at, end
 	}
-	close(end)
 	return l
 }
 
 //go:noinline
-func parkToBeSeen(begun chan<- uintptr, end <-chan struct{}) {
-	begun <- getg()
-	<-end
+func suspendToBeSeen(g *uintptr, yield func(struct{}) bool) {
+	*g = getg()
+	yield(struct{}{})
 }
 
-func search(g uintptr) (at layout, ok bool) {
+func search(g uintptr) (at layout, end uintptr, ok bool) {
 	lo, hi, self := peek(g), peek(g+8), getg()
-	frames, states := 0, 0
-	var pcs [16]uintptr
+	frames, states, starts := 0, 0, 0
+	var buf [32]uintptr
+	var pcs []uintptr
 	for i := uintptr(2); i < gWords; i++ {
 		off := i * unsafe.Sizeof(g)
-		if v := peek(g + off); v >= lo && v < hi && leadsTo(pcs[:walk(v, lo, hi, pcs[:])], ".parkToBeSeen") {
-			at.bp = off
-			frames++
+		if v := peek(g + off); v >= lo && v < hi {
+			if n := walk(v, lo, hi, buf[:]); leadsTo(buf[:n], ".suspendToBeSeen") {
+				at.bp, pcs = off, buf[:n]
+				frames++
+			}
 		}
 		for half := off; half < off+8; half += 4 {
 			if peek32(g+half) == goWaiting && peek32(self+half) == goRunning {
@@ -110,7 +123,18 @@ func search(g uintptr) (at layout, ok bool) {
 			}
 		}
 	}
-	return at, frames == 1 && states == 1
+	if frames != 1 || states != 1 || len(pcs) < 2 || len(pcs) == len(buf) {
+		return layout{}, 0, false
+	}
+	end = pcs[len(pcs)-1]
+	first := runtime.FuncForPC(pcs[len(pcs)-2] - 1).Entry()
+	for i := uintptr(2); i < gWords; i++ {
+		if off := i * unsafe.Sizeof(g); peek(g+off) == first {
+			at.start = off
+			starts++
+		}
+	}
+	return at, end, starts == 1
 }
 
 // leadsTo reports whether all addresses are in functions, and one is in that which is meant.
@@ -125,7 +149,22 @@ func leadsTo(pcs []uintptr, name string) (found bool) {
 	return found
 }
 
-func status(g uintptr, at layout) uint32 { return peek32(g+at.status) &^ goScan }
+func (l *Lookout) status(g uintptr) uint32 { return peek32(g + l.at.status) }
+
+// still walks the frames of a goroutine that does not run and is in state s. It returns false if that was not so all the time, or the
+// frames do not lead to the goroutine's beginning.
+func (l *Lookout) still(g uintptr, s uint32, pcs []uintptr) (n int, ok bool) {
+	lo, hi, bp := peek(g), peek(g+8), peek(g+l.at.bp)
+	n = walk(bp, lo, hi, pcs)
+	if n > 0 && n < len(pcs) && pcs[n-1] != l.end {
+		return 0, false
+	}
+	// It may have gone on and come to rest in the same place, deep below which it is elsewhere: two walks agree only if it has not.
+	if !walks(bp, lo, hi, pcs[:n]) || l.status(g) != s || peek(g) != lo || peek(g+8) != hi || peek(g+l.at.bp) != bp {
+		return 0, false
+	}
+	return n, true
+}
 
 // walk follows the frame pointers from bp within the stack.
 //
@@ -145,6 +184,21 @@ func walk(bp, lo, hi uintptr, pcs []uintptr) (n int) {
 		bp = next
 	}
 	return n
+}
+
+// walks reports whether [walk] would give pcs.
+//
+//go:norace
+func walks(bp, lo, hi uintptr, pcs []uintptr) bool {
+	for i, pc := range pcs {
+		if bp < lo || bp >= hi-8 || bp%8 != 0 || peek(bp+8) != pc {
+			return false
+		}
+		if i < len(pcs)-1 {
+			bp = peek(bp)
+		}
+	}
+	return true
 }
 
 // peek reads a word of memory that is not ours to read: it may change at any time.
