@@ -9,7 +9,7 @@ import (
 func TestNoTwoCarriersThatLiveHaveTheSamePlace(t *testing.T) {
 	const n, rounds = 10, 100
 	lowest := len(places.owners)
-	var alive []flight.CarrierID
+	var alive, gone []flight.CarrierID
 	for round := range rounds {
 		for len(alive) < n {
 			id := carrierIDs.take()
@@ -26,7 +26,12 @@ func TestNoTwoCarriersThatLiveHaveTheSamePlace(t *testing.T) {
 		}
 		for range n / 2 {
 			carrierIDs.put(alive[0])
-			alive = alive[1:]
+			gone, alive = append(gone, alive[0]), alive[1:]
+		}
+	}
+	for _, id := range gone[:len(gone)-n] { // a later carrier with the id must not believe that the place is its own
+		if p := places.of[id].Load(); p != 0 && places.owners[p-1] != id {
+			t.Errorf("carrier %d has ended, and carrier %d has its place %d", id, places.owners[p-1], p)
 		}
 	}
 	for _, id := range alive {
