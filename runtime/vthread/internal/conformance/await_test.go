@@ -20,11 +20,19 @@ const patience = 30 * time.Second
 // does not hold in time.
 func await(t testing.TB, what string, f func() bool) {
 	t.Helper()
+	if !becomes(f) {
+		t.Fatalf("waited in vain: %s\n%s", what, threadDump())
+	}
+}
+
+// becomes waits until f holds, and reports whether it does.
+func becomes(f func() bool) bool {
 	for deadline := time.Now().Add(patience); !f(); vthread.Sleep(20 * time.Microsecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s\n%s", what, threadDump())
+			return false
 		}
 	}
+	return true
 }
 
 // join waits for the end of a thread, and fails the test if it does not end.

@@ -212,9 +212,9 @@ func TestAnUnparkDoesNotShortenASleep(t *testing.T) {
 				vthread.Park()
 			})
 			th.Unpark()
-			w.awaitState(th, w.paused(flight.StateTimedParked))
+			w.awaitState(th, w.paused(flight.StateTimedParked), flight.StateDone) // this goroutine may be slow
 			th.Unpark()
-			await(w.T, nap.name+": the next park returns", func() bool { return th.State() == flight.StateDone })
+			w.awaitState(th, flight.StateDone)
 		}
 	})
 }
@@ -244,7 +244,7 @@ func TestAnInterruptEndsASleepAndIsCleared(t *testing.T) {
 				}
 				w.interrupted(false, nap.name)
 			})
-			await(w.T, "it sleeps", func() bool { s := th.State(); return s == w.paused(flight.StateTimedParked) })
+			w.awaitState(th, w.paused(flight.StateTimedParked))
 			th.Interrupt()
 			w.join(th)
 		}

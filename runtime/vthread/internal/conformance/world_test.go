@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -166,10 +167,12 @@ func (w *world) paused(s flight.State) flight.State {
 	return s
 }
 
-// awaitState waits until a thread is in a state.
-func (w *world) awaitState(th *vthread.Thread, s flight.State) {
+// awaitState waits until a thread is in one of some states.
+func (w *world) awaitState(th *vthread.Thread, states ...flight.State) {
 	w.Helper()
-	await(w.T, fmt.Sprintf("thread %v is %v", th, s), func() bool { return th.State() == s })
+	if !becomes(func() bool { return slices.Contains(states, th.State()) }) {
+		w.Fatalf("thread %v: want it %v\n%s", th, states, threadDump())
+	}
 }
 
 // awaitParked waits until a thread of the world is parked without a limit of time.
