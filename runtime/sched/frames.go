@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"runtime"
 	"slices"
 	"unsafe"
 
@@ -15,20 +16,29 @@ const maxFrames = 1 << 20
 // what [coro.Frames] can tell. It may be called from anywhere, does not block, and costs microseconds; a pass over all
 // routines more if t is not recorded.
 func (t *Task) Frames() (pcs []uintptr, exact bool) {
-	for range 3 {
+	if !coro.SharedLookout().Sees() {
+		return nil, false
+	}
+	for range looks {
 		before := t.word.Load()
-		if s := before & stateMask; s == fresh || s == done {
+		s := before & stateMask
+		if s == fresh || s == done {
 			return nil, true
 		}
 		pcs, exact = t.frames()
-		// A thread that pauses twice alike meanwhile may have been elsewhere: its goroutine was seen to wait, so the frames are of
+		waits := s == paused || s == blocked
+		// A thread that has paused twice alike meanwhile may have been elsewhere; but its goroutine was seen to wait, so the frames are of
 		// one moment all the same.
-		if s := before & stateMask; t.word.Load() == before && (s != paused && s != blocked || exact) {
-			return pcs, exact && (s == paused || s == blocked)
+		if t.word.Load() == before && exact == waits || !waits {
+			return pcs, exact && waits
 		}
+		runtime.Gosched() // it goes on, or is about to wait in place
 	}
 	return pcs, false
 }
+
+// looks is how often [Task.Frames] looks at a thread that says that it waits and does not yet.
+const looks = 100
 
 func (t *Task) frames() (pcs []uintptr, exact bool) {
 	exact = true

@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
@@ -12,9 +11,6 @@ import (
 
 // A thread that blocks in an operation of Go's own (a channel, a sync.Mutex, a system call) holds its carrier, and cannot say
 // so. The watchdog says it: when a carrier stands still, it looks at the goroutine of the thread that is mounted there.
-
-// lookout is made by the first watchdog that needs it.
-var lookout = sync.OnceValue(coro.NewLookout)
 
 // noteHolds records which of the carriers, as [ForkJoin.look] has just seen them, are held by threads that block in Go, and
 // which are not any more. Only the watchdog calls it.
@@ -59,7 +55,7 @@ func (w *worker) beginHold() bool {
 
 // blocksInGo reports whether a thread's goroutine blocks in an operation of Go's, and stores its program counters if they can be seen.
 func blocksInGo(g uintptr, pcs []uintptr) (n int, blocks bool) {
-	n, what := lookout().Look(g, pcs)
+	n, what := coro.SharedLookout().Look(g, pcs)
 	return n, what == coro.DoingSyscall || what == coro.DoingWait && !waitsForOurs(pcs[:n])
 }
 
@@ -92,7 +88,7 @@ func (w *worker) stuck() bool {
 		return w.seen.held
 	}
 	t, _, g := w.mountedThread()
-	if t == nil || g == 0 || !lookout().Sees() {
+	if t == nil || g == 0 || !coro.SharedLookout().Sees() {
 		return true
 	}
 	return t.word.Load()&stateMask == blocked

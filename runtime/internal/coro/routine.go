@@ -24,9 +24,14 @@ type Routine struct {
 	// Pins is how many pin sections are open in the routine's frames; see [Pin].
 	Pins int32
 
+	// Down is the routine that executes for this one at the moment, which waits for it; nil for none. Whoever begins and ends
+	// to wait writes it, or leaves it when both are suspended together.
+	Down *Routine
+
 	// Next links routines of a pool.
 	Next *Routine
 
+	g     uintptr // see [G]
 	home  Slot
 	order *Slot // to an idle routine: see Idle
 }
@@ -44,7 +49,10 @@ func New(main func(r *Routine)) *Routine {
 }
 
 // Enter makes the calling goroutine, which is none, the routine r: an empty one, that cannot be switched to.
-func (r *Routine) Enter() { table.add(getg(), r) }
+func (r *Routine) Enter() {
+	r.g = G()
+	table.add(getg(), r)
+}
 
 // Leave is the end of what [Routine.Enter] began, on the same goroutine.
 func (r *Routine) Leave() { table.remove(getg()) }

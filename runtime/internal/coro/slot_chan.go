@@ -40,6 +40,7 @@ func (s *Slot) start(r *Routine, main func(*Routine)) {
 			s.wake <- struct{}{}
 		}()
 		g := getg()
+		r.g = G()
 		table.add(g, r)
 		defer table.remove(g)
 		main(r)

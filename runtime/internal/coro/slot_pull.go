@@ -48,6 +48,7 @@ func (s *Slot) start(r *Routine, main func(*Routine)) {
 		// Written out, not a function of r: every frame here is walked in each garbage
 		// collection for each thread.
 		g := getg()
+		r.g = G()
 		table.add(g, r)
 		defer table.remove(g)
 		main(r)

@@ -1,0 +1,76 @@
+package vthread
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// A Stack is where a thread is.
+type Stack struct {
+	// Frames are the calls, innermost first, from the thread's function inwards. Those of Go's runtime and of the mechanism of
+	// threads are left out.
+	Frames []runtime.Frame
+	// Exact tells that the thread waited at this very place when the frames were read. If not, it was executing, or about to:
+	// the outer frames are good, inner ones may have returned.
+	Exact bool
+	// State is what the thread was doing.
+	State flight.State
+}
+
+// Stack returns the stack of the thread, without stopping it. Anybody may call it, as often as they like. It does not block. It has no
+// frames for a thread that is new, was never mounted, or has ended, and where goroutines cannot be looked at: on other architectures
+// than amd64 and arm64, and on Go releases that have moved what has to be read.
+func (t *Thread) Stack() Stack {
+	s := Stack{State: t.State()}
+	var pcs []uintptr
+	pcs, s.Exact = t.task.Frames()
+	if len(pcs) == 0 {
+		return s
+	}
+	frames := runtime.CallersFrames(pcs)
+	for {
+		f, more := frames.Next()
+		if f.Function == threadEntry {
+			break
+		}
+		if !mechanism(f.Function) {
+			s.Frames = append(s.Frames, f)
+		}
+		if !more {
+			break
+		}
+	}
+	return s
+}
+
+// String returns the stack in Go's form, two lines for each frame.
+func (s Stack) String() string {
+	var b strings.Builder
+	for _, f := range s.Frames {
+		fmt.Fprintf(&b, "%s(...)\n\t%s:%d\n", f.Function, f.File, f.Line)
+	}
+	return b.String()
+}
+
+const (
+	module      = "github.com/vtscope/vtscope/"
+	threadEntry = module + "runtime/vthread.(*body).Run"
+)
+
+// mechanism reports whether the function with the full name is no business of who looks at a thread.
+func mechanism(function string) bool {
+	for _, prefix := range [...]string{"runtime.", "iter.", module + "runtime/internal/", module + "runtime/sched."} {
+		if strings.HasPrefix(function, prefix) {
+			return true
+		}
+	}
+	switch function {
+	case module + "runtime/continuation.(*Continuation).main", module + "runtime/continuation.(*Continuation).run",
+		module + "runtime/continuation.(*Continuation).begin", module + "runtime/continuation.(*Continuation).enter":
+		return true
+	}
+	return false
+}
