@@ -1,0 +1,129 @@
+package conformance_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/sched"
+	"github.com/vtscope/vtscope/runtime/vthread"
+)
+
+// A diary is who did something, in order.
+type diary struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (d *diary) write(who string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.text.WriteString(who)
+}
+
+// onOneCarrier makes a scheduler with one carrier.
+func onOneCarrier(t *testing.T) vthread.Builder {
+	t.Helper()
+	fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := fj.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return vthread.Builder{Scheduler: fj}
+}
+
+// YD-01: free, it lets the other go.
+// YD-02: pinned, it does not.
+func TestAYieldLetsTheOtherGoUnlessItIsPinned(t *testing.T) {
+	for _, p := range (axes{pins: true}).pinned(vthread.Virtual) {
+		t.Run("pin="+string(p), func(t *testing.T) {
+			w := &world{T: t, pin: p}
+			want := "ABABAB"
+			if w.holds() {
+				want = "AAABBB"
+			}
+			b := onOneCarrier(t)
+			var d diary
+			b.Start(func() {
+				var both []*vthread.Thread
+				for _, who := range []string{"A", "B"} {
+					both = append(both, b.Start(w.pinned(func() {
+						for range 3 {
+							d.write(who)
+							vthread.Yield()
+						}
+					})))
+				}
+				for _, th := range both {
+					th.Join()
+				}
+			}).Join()
+			if got := d.text.String(); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// YD-03: those that a goroutine has submitted are not on the carrier's own queue.
+func TestAYieldLetsThoseGoThatAGoroutineHasStarted(t *testing.T) {
+	b := onOneCarrier(t)
+	for range 100 {
+		var d diary
+		var submitted atomic.Bool
+		a := b.Start(func() {
+			d.write("A")
+			spins(&submitted)
+			vthread.Yield()
+			d.write("A")
+		})
+		await(t, "A runs", func() bool { return a.State() == flight.StateMounted })
+		other := b.Start(func() { d.write("B") })
+		submitted.Store(true)
+		join(t, a)
+		join(t, other)
+		if got := d.text.String(); got != "ABA" {
+			t.Fatalf("got %s, want ABA", got)
+		}
+	}
+}
+
+//go:noinline
+func yieldsUntilInterrupted() {
+	for !vthread.Interrupted() {
+		vthread.Yield()
+	}
+}
+
+// YD-05
+func TestALoopOfYieldsCanBeSeenAndStopped(t *testing.T) {
+	needEyes(t)
+	everywhere(t, all, func(w *world) {
+		th := w.start(yieldsUntilInterrupted)
+		seen := map[flight.State]bool{}
+		if !becomes(func() bool {
+			seen[th.State()] = true
+			return slices.Contains(functions(th.Stack()), "conformance_test.yieldsUntilInterrupted")
+		}) {
+			w.Errorf("got no stack with the function, want one")
+		}
+		for range 100 {
+			seen[th.State()] = true
+			vthread.Yield()
+		}
+		delete(seen, flight.StateMounted)
+		delete(seen, flight.StateRunnable)
+		if len(seen) > 0 {
+			w.Errorf("got states %v beside mounted and runnable, want none", seen)
+		}
+		th.Interrupt()
+		w.join(th)
+	})
+}
