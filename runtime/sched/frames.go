@@ -3,6 +3,7 @@ package sched
 import (
 	"runtime"
 	"slices"
+	"time"
 	"unsafe"
 
 	"github.com/vtscope/vtscope/runtime/internal/coro"
@@ -13,13 +14,13 @@ const maxFrames = 1 << 20
 
 // Frames returns the program counters of t's stack, innermost first, as return addresses, without stopping t: none if it was never
 // mounted or has ended. exact tells that t waited at this very place while they were read. Of a thread that executes they are
-// what [coro.Frames] can tell. It may be called from anywhere, does not block, and costs microseconds; a pass over all
-// routines more if t is not recorded.
+// what [coro.Frames] can tell. It may be called from anywhere, and costs microseconds; a pass over all
+// routines more if t is not recorded, and some milliseconds if t is about to wait and does not get a processor for it.
 func (t *Task) Frames() (pcs []uintptr, exact bool) {
 	if !coro.SharedLookout().Sees() {
 		return nil, false
 	}
-	for range looks {
+	for look := range maxLooks {
 		before := t.word.Load()
 		s := before & stateMask
 		if s == fresh || s == done {
@@ -32,13 +33,18 @@ func (t *Task) Frames() (pcs []uintptr, exact bool) {
 		if t.word.Load() == before && exact == waits || !waits {
 			return pcs, exact && waits
 		}
-		runtime.Gosched() // it goes on, or is about to wait in place
+		// It goes on, or is about to wait in place, which takes longer if its OS thread has no processor just now.
+		if look < maxLooks/2 {
+			runtime.Gosched()
+		} else {
+			sleepThrough(time.Millisecond)
+		}
 	}
 	return pcs, false
 }
 
-// looks is how often [Task.Frames] looks at a thread that says that it waits and does not yet.
-const looks = 100
+// maxLooks is how often [Task.Frames] looks at a thread that says that it waits and does not yet.
+const maxLooks = 100
 
 func (t *Task) frames() (pcs []uintptr, exact bool) {
 	exact = true
@@ -55,4 +61,14 @@ func (t *Task) frames() (pcs []uintptr, exact bool) {
 		}
 	}
 	return pcs, exact
+}
+
+// sleepThrough is a sleep that an interrupt may shorten, but that leaves its status set.
+func sleepThrough(d time.Duration) {
+	me := Current()
+	if me == nil {
+		time.Sleep(d)
+	} else if me.Sleep(d) {
+		me.marks.Or(interrupted)
+	}
 }

@@ -20,7 +20,8 @@ type Stack struct {
 	State flight.State
 }
 
-// Stack returns the stack of the thread, without stopping it. Anybody may call it, as often as they like. It does not block. It has no
+// Stack returns the stack of the thread, without stopping it. Anybody may call it, as often as they like. It costs some
+// microseconds; milliseconds, rarely, for a thread that is just about to wait. It has no
 // frames for a thread that is new, was never mounted, or has ended, and where goroutines cannot be looked at: on other architectures
 // than amd64 and arm64, and on Go releases that have moved what has to be read.
 func (t *Thread) Stack() Stack {
