@@ -85,7 +85,7 @@ func (w *Waiter) Wait(p Pause) {
 // Limits tell when to give up waiting. The zero value means never.
 type Limits struct {
 	Context    context.Context // if not nil, when it ends
-	Until      time.Time       // if not zero
+	Until      time.Duration   // if not 0, at that time: see [After]
 	Interrupts bool            // when the waiting thread is interrupted, or was before
 }
 
@@ -101,10 +101,7 @@ func (w *Waiter) WaitWithin(l Limits, p Pause) (err error) {
 	if l.Context != nil {
 		stop = context.AfterFunc(l.Context, func() { _ = t.Unpark() })
 	}
-	var when time.Duration
-	if !l.Until.IsZero() {
-		when = l.Until.Sub(epoch)
-	}
+	when := l.Until
 	permit := false
 	for w.state.Load() == waiting {
 		if err = l.reached(t, when); err != nil {
@@ -163,8 +160,8 @@ func (w *Waiter) blockWithin(l Limits) (err error) {
 		ended = l.Context.Done()
 	}
 	var late <-chan time.Time
-	if !l.Until.IsZero() {
-		timer := time.NewTimer(time.Until(l.Until))
+	if l.Until != 0 {
+		timer := time.NewTimer(l.Until - time.Since(epoch))
 		defer timer.Stop()
 		late = timer.C
 	}

@@ -33,7 +33,7 @@ func (t *Thread) JoinFor(d time.Duration) (hasEnded bool, err error) {
 		err = t.joined()
 		return hasEnded && err == nil, err
 	}
-	switch err := t.join(sched.Limits{Until: time.Now().Add(d), Interrupts: true}); err {
+	switch err := t.join(sched.Limits{Until: sched.After(d), Interrupts: true}); err {
 	case nil:
 		return true, nil
 	case ErrTimeout:
@@ -65,7 +65,7 @@ func (t *Thread) join(l sched.Limits) error {
 		panic(fmt.Sprintf("vthread: thread %s joins itself", t))
 	}
 	var w *sched.Waiter
-	if me == nil && (l.Context != nil || !l.Until.IsZero()) {
+	if me == nil && (l.Context != nil || l.Until != 0) {
 		w = sched.NewLooseWaiter(me)
 	} else {
 		w = sched.NewWaiter(me)

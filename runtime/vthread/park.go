@@ -71,7 +71,7 @@ func Sleep(d time.Duration) error {
 func SleepContext(ctx context.Context, d time.Duration) error {
 	me := sched.Current()
 	err := sched.NewLooseWaiter(me).WaitWithin(
-		sched.Limits{Context: ctx, Until: time.Now().Add(max(d, 0)), Interrupts: true},
+		sched.Limits{Context: ctx, Until: sched.After(max(d, 0)), Interrupts: true},
 		sched.Pause{State: flight.StateTimedParked, Reason: flight.ReasonSleep})
 	if err == ErrTimeout {
 		return nil
