@@ -116,7 +116,7 @@ func TestAnInterruptHitsNoOtherThreadOfTheCarrier(t *testing.T) {
 				}
 			})
 		}
-		for range 20 {
+		for range 5 {
 			th := w.start(func() {
 				for !vthread.Interrupted() {
 					vthread.Yield()

@@ -281,9 +281,9 @@ func TestHundredsOfThreadsParkAndUnparkOnAFixedPool(t *testing.T) {
 
 // PK-19, SS-08
 func TestALateTimerNeitherWakesNorLosesTheNextPark(t *testing.T) {
-	threads, rounds := 100, 20
+	threads, rounds := 25, 80
 	if testing.Short() || raceDetector {
-		threads, rounds = 20, 5
+		threads, rounds = 10, 10
 	}
 	const (
 		timed  = iota // the thread is in a timed park, which an unpark races with

@@ -75,7 +75,7 @@ func TestAYieldLetsTheOtherGoUnlessItIsPinned(t *testing.T) {
 // YD-03: those that a goroutine has submitted are not on the carrier's own queue.
 func TestAYieldLetsThoseGoThatAGoroutineHasStarted(t *testing.T) {
 	b := onOneCarrier(t)
-	for range 100 {
+	for range 20 {
 		var d diary
 		var submitted atomic.Bool
 		a := b.Start(func() {
@@ -114,7 +114,7 @@ func TestALoopOfYieldsCanBeSeenAndStopped(t *testing.T) {
 		}) {
 			w.Errorf("got no stack with the function, want one")
 		}
-		for range 100 {
+		for range 10 {
 			seen[th.State()] = true
 			vthread.Yield()
 		}
