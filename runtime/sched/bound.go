@@ -19,6 +19,13 @@ var (
 
 type bound struct{ osThread bool }
 
+func (b bound) mark() uint32 {
+	if b.osThread {
+		return onOSThread
+	}
+	return onGoroutine
+}
+
 func (b bound) Execute(t *Task) error {
 	go t.runBound(b.osThread)
 	return nil

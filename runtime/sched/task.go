@@ -81,15 +81,21 @@ func shownAs(w uint32) flight.State {
 const (
 	ticket      uint32 = 1 << iota // handed to a Scheduler's Execute, and not yet run
 	renaming                       // somebody writes the name
-	interrupted                    // see [Task.Interrupt]
+	moving                         // somebody reads or writes the scheduler
+	onGoroutine                    // see bound.go; set once
+	onOSThread
+	interrupted // see [Task.Interrupt]
 
 	pinStep uint32 = 1 << 8 // the bits from here on count the pin sections that are open; only the task itself changes them
 )
 
 // A Task is a thread as its scheduler sees it. It must not be copied.
 type Task struct {
-	word  atomic.Uint32
-	marks atomic.Uint32
+	checked // in builds that check all moves
+
+	word    atomic.Uint32
+	marks   atomic.Uint32
+	prefers atomic.Uint32 // a flight.CarrierID; 0: none
 
 	id    flight.ThreadID
 	body  Body
@@ -100,14 +106,21 @@ type Task struct {
 	on    *carrier   // what it is mounted on; written by whoever mounts it
 	link  *Task      // in a queue
 	timer *timer     // lazily made, kept for the task's life
-
-	checked // in builds that check all moves
 }
 
 // Init makes t a task that is ready to [Task.Start]. A nil scheduler means, when it starts, the one of the calling
 // thread, or else the default.
 func (t *Task) Init(id flight.ThreadID, body Body, s Scheduler) {
 	t.id, t.body, t.sched = id, body, s
+	if b, own := s.(bound); own {
+		t.marks.Store(b.mark())
+	}
+}
+
+// Own reports whether t has a goroutine of its own ([Goroutines]), and whether that is locked to an OS thread ([OSThreads]).
+func (t *Task) Own() (goroutine, osThread bool) {
+	m := t.marks.Load()
+	return m&(onGoroutine|onOSThread) != 0, m&onOSThread != 0
 }
 
 // ID returns the id of the task's thread.
@@ -116,8 +129,22 @@ func (t *Task) ID() flight.ThreadID { return t.id }
 // Body returns what t executes.
 func (t *Task) Body() Body { return t.body }
 
-// Scheduler returns the scheduler that t is submitted to.
-func (t *Task) Scheduler() Scheduler { return t.sched }
+// Scheduler returns the scheduler that t is submitted to. It may be called from anywhere.
+func (t *Task) Scheduler() Scheduler {
+	if Current() == t {
+		return t.sched
+	}
+	t.lockMark(moving)
+	defer t.marks.And(^moving)
+	return t.sched
+}
+
+// lockMark sets a mark that one at a time may have, for a moment.
+func (t *Task) lockMark(m uint32) {
+	for t.marks.Or(m)&m != 0 {
+		runtime.Gosched()
+	}
+}
 
 // Record returns the thread's record in the flight file, or nil.
 func (t *Task) Record() *flight.Record { return t.rec }
@@ -176,9 +203,7 @@ func (t *Task) Rename(name string) {
 		return
 	}
 	// The record is somebody else's soon after the thread's end, so the end waits: see ended.
-	for t.marks.Or(renaming)&renaming != 0 {
-		runtime.Gosched()
-	}
+	t.lockMark(renaming)
 	if !t.Done() {
 		flight.Default().SetName(t.rec, name)
 	}

@@ -55,6 +55,25 @@ func (b *body) End(how flight.Reason, _ any) {
 	wake(t.joiners.Swap(ended))
 }
 
+// Attach keeps what the scheduler wants to find again.
+func (b *body) Attach(v any) {
+	r := (*Thread)(b).uncommon()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.attachment = v
+}
+
+// Attachment returns what Attach has kept.
+func (b *body) Attachment() any {
+	r := (*Thread)(b).rare.Load()
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.attachment
+}
+
 func (b *body) String() string {
 	t := (*Thread)(b)
 	if n := t.Name(); n != "" {

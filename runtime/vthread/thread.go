@@ -44,8 +44,9 @@ type rare struct {
 	locals   bindings                    // the thread's own
 	mu       struct {
 		sync.Mutex
-		context context.Context // see [Thread.Context]
-		cancel  context.CancelCauseFunc
+		attachment any             // of the scheduler
+		context    context.Context // see [Thread.Context]
+		cancel     context.CancelCauseFunc
 	}
 }
 
@@ -89,6 +90,17 @@ func Current() *Thread {
 	}
 	return threadOf(task)
 }
+
+// Of returns the thread that a scheduler knows as task, or nil if it is not of this package.
+func Of(task *sched.Task) *Thread {
+	if b, ok := task.Body().(*body); ok {
+		return (*Thread)(b)
+	}
+	return nil
+}
+
+// Task returns what the thread's scheduler knows it as.
+func (t *Thread) Task() *sched.Task { return &t.task }
 
 func threadOf(task *sched.Task) *Thread { return (*Thread)(task.Body().(*body)) }
 
@@ -141,11 +153,11 @@ func (t *Thread) String() string {
 
 // Kind tells what executes the thread.
 func (t *Thread) Kind() Kind {
-	switch t.task.Scheduler() {
-	case sched.Goroutines:
-		return OnGoroutine
-	case sched.OSThreads:
+	switch goroutine, osThread := t.task.Own(); {
+	case osThread:
 		return OnOSThread
+	case goroutine:
+		return OnGoroutine
 	}
 	return Virtual
 }
@@ -156,6 +168,14 @@ func (t *Thread) Kind() Kind {
 func (t *Thread) Unpark() error {
 	if err := t.task.Unpark(); err != nil {
 		return fmt.Errorf("vthread: unpark %s: %w", t, err)
+	}
+	return nil
+}
+
+// UnparkOn unparks the thread and makes s its scheduler from then on; see [sched.Task.UnparkOn] for when that is possible.
+func (t *Thread) UnparkOn(s sched.Scheduler) error {
+	if err := t.task.UnparkOn(s); err != nil {
+		return fmt.Errorf("vthread: unpark %s on another scheduler: %w", t, err)
 	}
 	return nil
 }
