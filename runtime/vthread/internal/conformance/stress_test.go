@@ -80,7 +80,8 @@ func TestManyThreadsWaitInEveryWayForManyRounds(t *testing.T) {
 						vthread.Current().Unpark()
 						vthread.Park()
 					case 6:
-						w.builder().Start(func() { vthread.ParkFor(some()) }).JoinFor(some())
+						d := some()
+						w.builder().Start(func() { vthread.ParkFor(d) }).JoinFor(some())
 					case 7:
 						c := continuation.New(prompt, func() {
 							vthread.Sleep(some())
