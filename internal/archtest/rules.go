@@ -43,14 +43,20 @@ var rules = []rule{
 		why: "the flight file is the meeting point of runtime and observers: it knows neither",
 	},
 	{
+		of:     []string{"runtime/..."},
+		except: []string{"runtime/vhttp"},
+		not:    []string{"std/net/http/..."},
+		why:    "a program that only wants threads does not link an HTTP server; runtime/vhttp is for those that have one",
+	},
+	{
 		of:     observers,
 		except: []string{"cmd/vtserve"},
-		not:    []string{"runtime/continuation/...", "runtime/sched/...", "runtime/vthread/...", "runtime/structured/...", "runtime/vsync/...", "runtime/vnet/...", "runtime/vfile/...", "runtime/durable/...", "runtime/vttest/...", "runtime/internal/..."},
+		not:    []string{"runtime/continuation/...", "runtime/sched/...", "runtime/vthread/...", "runtime/structured/...", "runtime/vsync/...", "runtime/vhttp/...", "runtime/vnet/...", "runtime/vfile/...", "runtime/durable/...", "runtime/vttest/...", "runtime/internal/..."},
 		why:    "observers meet the runtime in runtime/flight alone, so that they work without the process",
 	},
 	{
 		of:  []string{"cmd/vtserve"},
-		not: []string{"runtime/continuation/...", "runtime/sched/...", "runtime/vthread/...", "runtime/structured/...", "runtime/vsync/...", "runtime/internal/..."},
+		not: []string{"runtime/continuation/...", "runtime/sched/...", "runtime/vthread/...", "runtime/structured/...", "runtime/vsync/...", "runtime/vhttp/...", "runtime/internal/..."},
 		why: "the server observes; what it demonstrates runs in a process of its own",
 	},
 	{
