@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// If this fails on a new Go release: compare the fields sched.bp and atomicstatus of runtime.g, and the numbers of the
+// If this fails on a new Go release: compare the fields sched.bp, atomicstatus and startpc of runtime.g, and the numbers of the
 // states, in runtime2.go. Until then threads that block in Go's own operations are shown as mounted, without a stack.
 func TestLookout(t *testing.T) {
 	if !gIsAddress {
