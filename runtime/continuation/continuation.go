@@ -1,25 +1,10 @@
 package continuation
 
 import (
-	"errors"
-	"fmt"
-	"runtime"
-	"runtime/debug"
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
-)
-
-// Errors: [Continuation.Run] panics with the first three, [Suspend] with ErrNoPrompt, all wrapped in a message that
-// names the continuation or prompt. Suspend returns ErrPinned.
-var (
-	ErrRunning  = errors.New("is running")
-	ErrDone     = errors.New("has ended")
-	ErrOSThread = errors.New("began on another OS thread, to which it is locked")
-	ErrNoPrompt = errors.New("no continuation of this prompt encloses the caller")
-	ErrPinned   = errors.New("pinned: locked to an OS thread")
 )
 
 // A Prompt names a kind of continuation. Two prompts are different even if their names are the same.
@@ -31,37 +16,29 @@ func NewPrompt(name string) *Prompt { return &Prompt{name} }
 // String returns the name.
 func (p *Prompt) String() string { return p.name }
 
-// A Panic is what [Continuation.Run] panics with when the body has panicked.
-type Panic struct {
-	Value any    // of the body's panic
-	Stack []byte // of the body in Go's form, with the guilty frames, which the panic of Run does not show
-}
-
-// Error returns the value and the stack.
-func (p *Panic) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
-
-// Unwrap returns the value if it is an error.
-func (p *Panic) Unwrap() error {
-	err, _ := p.Value.(error)
-	return err
-}
-
 // A Continuation is sequential code that may suspend itself. [New] makes one.
 //
-// A continuation that was suspended and is never run again keeps its goroutine, and what its stack refers to, for
-// the life of the process: Go does not collect goroutines.
+// A new continuation and one that has ended are plain memory. One that is suspended is a goroutine, with what its stack
+// refers to, and Go never collects a goroutine: if it is dropped, it stays for the life of the process. So whoever
+// may give one up calls [Continuation.Close]; generators do so by themselves.
 type Continuation struct {
 	prompt *Prompt
 	body   func()
 	state  atomic.Uint32
 
 	// The rest belongs to whoever runs it, or may.
-	at      *coro.Slot // who ran it waits there while it runs; its innermost goroutine while it is suspended
-	routine *coro.Routine
-	parent  *Continuation // encloses it while it runs
+
+	closing bool          // is being closed, by itself or with an outer one
+	calls   bool          // its goroutine executes a function that was given to Suspend
+	at      *coro.Slot    // who ran it waits there while it runs; its innermost goroutine while it is suspended
+	routine *coro.Routine // that the body executes on; nil before and after
+	parent  *Continuation // encloses it while it runs: a continuation, or the body of a Reset
+	under   *Continuation // the continuation that enclosed it when it was first run
 	inner   *Continuation // the innermost that was suspended with it, or itself
-	panic   *Panic
-	goexit  bool
+
+	end   end
+	place place // of a Reset
+	trace trace
 }
 
 const (
@@ -91,33 +68,76 @@ func (c *Continuation) Done() bool { return c.state.Load() == ended }
 // returns false) or ends (true). A panic of the body comes out of Run as a [*Panic], and runtime.Goexit
 // goes on in Run's caller; the continuation has ended then.
 //
-// Run panics if the continuation is running, has ended, or began while its runner was locked to an OS thread and
-// the caller is not locked to the same. That of a continuation that begins on a locked goroutine, as package init
-// is, stays bound to it.
+// A continuation that was first run directly on a thread or goroutine may go on on any other. One that was first run within another
+// continuation goes on within that one.
+//
+// Run panics with [ErrRunning], [ErrDone], [ErrParent], and with [ErrOSThread] if the continuation began while its runner was locked to
+// an OS thread and the caller is not locked to the same. That of a continuation that begins on a locked goroutine, as package init
+// is, stays bound to it. The body must not unlock what its runner has locked.
 func (c *Continuation) Run() (done bool) {
-	was := c.state.Load()
-	switch {
-	case was == running:
-		c.misuse("run", ErrRunning)
-	case was == ended:
-		c.misuse("run", ErrDone)
-	case was == suspended && !c.at.Fits():
-		c.misuse("run", ErrOSThread)
-	case !c.state.CompareAndSwap(was, running):
-		c.misuse("run", ErrRunning) // somebody else was faster: a race of the caller's making
-	}
 	self := coro.Self()
+	var parent *Continuation
+	if self != nil {
+		parent = (*Continuation)(self.Inner)
+	}
+	if c.state.Load() != suspended || c.under != parent.enclosing() || !c.at.Fits() || !c.state.CompareAndSwap(suspended, running) {
+		c.first(parent)
+	}
+	c.enter(self, parent)
+	if c.state.Load() != ended {
+		c.state.Store(suspended) // not before its goroutine has come to rest
+		return false
+	}
+	c.deliver()
+	return true
+}
+
+// enclosing returns the innermost continuation that c is or is within: bodies of Resets are none.
+func (c *Continuation) enclosing() *Continuation {
+	for c != nil && c.place.prompt != nil {
+		c = c.parent
+	}
+	return c
+}
+
+// first is the first run, or the panic of one that must not be.
+func (c *Continuation) first(parent *Continuation) {
+	switch c.state.Load() {
+	case ended:
+		c.prompt.misuse("run", ErrDone)
+	case suspended:
+		if c.under != parent.enclosing() {
+			c.prompt.misuse("run", ErrParent)
+		}
+		if !c.at.Fits() {
+			c.prompt.misuse("run", ErrOSThread)
+		}
+	}
+	if !c.state.CompareAndSwap(created, running) {
+		c.prompt.misuse("run", ErrRunning) // perhaps since a moment: a race of the caller's making
+	}
+	c.under = parent.enclosing()
+	c.start()
+}
+
+// start makes the goroutine.
+func (c *Continuation) start() {
+	c.routine = coro.New(c.main)
+	c.routine.Inner = unsafe.Pointer(c)
+	c.at = c.routine.At
+}
+
+// enter executes c, and all that were suspended within it, until it is suspended or ends. The caller's routine and
+// continuation are self and parent, or nil.
+func (c *Continuation) enter(self *coro.Routine, parent *Continuation) {
+	c.parent = parent
 	var task unsafe.Pointer
 	if self != nil {
-		c.parent = (*Continuation)(self.Inner)
 		task = self.Task
-	} else {
-		c.parent = nil
-	}
-	if c.routine == nil {
-		c.routine = coro.New(c.main)
-		c.routine.Inner = unsafe.Pointer(c)
-		c.at = c.routine.At
+		self.Down = c.routine
+		if parent != nil {
+			parent.trace.take()
+		}
 	}
 	for i := c.inner; ; i = i.parent { // they all execute on our thread now
 		i.routine.Task = task
@@ -125,101 +145,59 @@ func (c *Continuation) Run() (done bool) {
 			break
 		}
 	}
-	c.enter()
-	if c.state.Load() != ended {
-		return false
+	c.exchange()
+	if self != nil {
+		self.Down = nil
 	}
-	if p := c.panic; p != nil {
-		c.panic = nil
-		panic(p)
-	}
-	if c.goexit {
-		runtime.Goexit()
-	}
-	return true
 }
 
-func (c *Continuation) enter() {
+func (c *Continuation) exchange() {
 	defer coro.Ended()
 	c.at.Switch()
-}
-
-// main is the life of the goroutine. When it returns, who ran the continuation goes on: it is in the goroutine's home,
-// since continuations are resumed and suspended through the slot they began in.
-func (c *Continuation) main(r *coro.Routine) {
-	leaving := true
-	defer func() {
-		c.at.Refit()
-		c.state.Store(ended)
-		if leaving { // runtime.Goexit, even if a deferred function of the body has panicked since
-			r.Exit()
-		}
-	}()
-	c.run()
-	leaving = false
-}
-
-// run does not return after a Goexit.
-func (c *Continuation) run() {
-	returned := false
-	defer func() {
-		if returned {
-			return
-		}
-		if v := recover(); v != nil {
-			c.panic = &Panic{Value: v, Stack: debug.Stack()}
-			return
-		}
-		c.goexit = true
-	}()
-	c.begin()
-	returned = true
-	c.body = nil
-}
-
-// endStacks says that recorded stacks have been told where continuations begin.
-var endStacks atomic.Bool
-
-//go:noinline
-func (c *Continuation) begin() {
-	if !endStacks.Load() && endStacks.CompareAndSwap(false, true) {
-		flight.EndStacks(1)
-	}
-	c.body()
 }
 
 // Suspend suspends the innermost continuation of the prompt that encloses the caller, and all continuations nested in it; the
 // [Continuation.Run] that runs it returns false. Before that, f, if it is not nil, is called with the continuation. Suspend
 // returns when the continuation is run again, and returns it: so values can pass both ways, in whatever belongs to the
-// continuation. No deferred function runs.
+// continuation. No deferred function runs, unless the continuation is closed: then Suspend does not return.
 //
-// If the caller is locked to an OS thread otherwise than its runner is, Suspend does not suspend, does not call f, and
-// returns [ErrPinned]. It panics if no continuation of the prompt encloses the caller.
+// The continuation can be run again once Run has returned, not yet in f. In f nothing can be suspended: another Suspend panics with [ErrSuspending], and Run of the continuation with [ErrRunning].
+// A panic of f is one of Suspend, which has suspended nothing then.
+//
+// If the caller is pinned ([Pinned]), Suspend does not suspend, does not call f, and returns a [*PinnedError]. While the
+// continuation is being closed it returns [ErrClosed]. It panics with [ErrNoPrompt] if no continuation of the prompt encloses the
+// caller. Nothing encloses a goroutine that the body has started, nor the body of an iter.Pull.
 func Suspend(p *Prompt, f func(c *Continuation)) (*Continuation, error) {
 	self := coro.Self()
 	var inner *Continuation
 	if self != nil {
 		inner = (*Continuation)(self.Inner)
 	}
-	c := inner
-	for c != nil && c.prompt != p {
-		c = c.parent
+	c, pins, calls := inner, int32(0), false
+	for ; c != nil; c = c.parent {
+		pins |= c.routine.Pins
+		calls = calls || c.calls
+		if c.prompt == p {
+			break
+		}
 	}
-	if c == nil {
-		panic(fmt.Errorf("continuation: suspend %q: %w", p.name, ErrNoPrompt))
-	}
-	if !c.at.Fits() {
-		return c, fmt.Errorf("continuation: suspend %q: %w", p.name, ErrPinned)
+	if c == nil || pins != 0 || calls || c.closing || !c.at.Fits() {
+		return c, refusal(p, c, pins, calls)
 	}
 	if f != nil {
-		f(c)
+		inner.call(f, c)
 	}
+	inner.trace.take()
 	c.inner = inner
-	c.state.Store(suspended)
 	c.at.Switch()
+	if c.closing {
+		leave()
+	}
 	return c, nil
 }
 
-func (c *Continuation) misuse(what string, err error) {
-	panic(fmt.Errorf("continuation: %s one of prompt %q: it %w", what, c.prompt.name, err))
+func (c *Continuation) call(f func(*Continuation), with *Continuation) {
+	c.calls = true
+	defer func() { c.calls = false }()
+	f(with)
 }

@@ -1,0 +1,5 @@
+//go:build race
+
+package continuation_test
+
+const raceEnabled = true
