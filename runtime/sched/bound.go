@@ -79,6 +79,10 @@ func (t *Task) parkInPlace(p Pause) {
 			c.emit(began, flight.EventPark, p.Reason, stack, t.id, uint64(p.Blocker))
 		}
 	}
+	if pinned && pins.watched.Load() {
+		pcs := make([]uintptr, 64)
+		pinBegins(t, t.id, why, pcs[:runtime.Callers(2, pcs)])
+	}
 	w := t.word.Load()
 	blocking := w&^stateMask | blocked | pause
 	t.moved(shownAs(blocking))
@@ -100,6 +104,9 @@ func (t *Task) parkInPlace(p Pause) {
 		t.moved(flight.StateRunnable)
 	}
 	t.moved(flight.StateMounted)
+	if pinned {
+		pinEnds(t, why, 0)
+	}
 	if t.rec == nil {
 		return
 	}

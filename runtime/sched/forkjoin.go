@@ -80,6 +80,7 @@ func NewForkJoin(o ForkJoinOptions) (*ForkJoin, error) {
 	fj := newForkJoin(o)
 	fj.running.Add(1)
 	go fj.watch()
+	forkJoins.add(fj)
 	return fj, nil
 }
 
@@ -155,6 +156,7 @@ func (fj *ForkJoin) Close() error {
 		close(fj.stop)
 	}
 	fj.running.Wait()
+	forkJoins.remove(fj)
 	fj.pool.close()
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
@@ -31,14 +32,13 @@ func (fj *ForkJoin) noteHolds(workers []*worker) {
 // beginHold records the thread that is mounted on w if it blocks in Go.
 func (w *worker) beginHold() bool {
 	t, id, g := w.mountedThread()
-	if w.ring == nil || t == nil {
+	if t == nil || g == 0 && !pins.watched.Load() {
 		return false
 	}
 	if s := t.word.Load() & stateMask; s != runnable && s != leased {
 		return false // not mounted any more, or in a pinned park, which records itself
 	}
-	var pcs [64]uintptr
-	n, blocks := blocksInGo(g, pcs[:])
+	pcs, blocks := t.blocksInGo(g)
 	if !blocks {
 		return false
 	}
@@ -46,17 +46,35 @@ func (w *worker) beginHold() bool {
 		return false // it went on meanwhile
 	}
 	w.seen.hold = flight.Hold{
-		Thread: id, Reason: flight.ReasonPinnedGo, Since: flight.Now(), Stack: flight.Default().StackOf(pcs[:n]),
+		Thread: id, Reason: flight.ReasonPinnedGo, Since: flight.Now(), Stack: flight.Default().StackOf(pcs),
 	}
 	w.setHeld(id)
+	w.seen.holder = t
+	if pins.watched.Load() {
+		pinBegins(t, id, flight.ReasonPinnedGo, pcs)
+	}
 	w.ring.Hold(id, w.seen.hold.Since, flight.ReasonPinnedGo, w.seen.hold.Stack)
 	return true
 }
 
-// blocksInGo reports whether a thread's goroutine blocks in an operation of Go's, and stores its program counters if they can be seen.
-func blocksInGo(g uintptr, pcs []uintptr) (n int, blocks bool) {
-	n, what := coro.SharedLookout().Look(g, pcs)
-	return n, what == coro.DoingSyscall || what == coro.DoingWait && !waitsForOurs(pcs[:n])
+// blocksInGo reports whether the thread blocks in an operation of Go's, and where, as far as its frames can be seen. g is the goroutine that it
+// began on; 0 where that is not known, and then costs a pass over all routines.
+func (t *Task) blocksInGo(g uintptr) (pcs []uintptr, blocks bool) {
+	chain := coro.Executing(unsafe.Pointer(t), g).Chain()
+	if len(chain) == 0 {
+		return nil, false
+	}
+	last := len(chain) - 1 // continuations lie on goroutines of their own; the others wait for this one
+	var buf [64]uintptr
+	n, what := coro.SharedLookout().Look(chain[last].G(), buf[:])
+	if what != coro.DoingSyscall && (what != coro.DoingWait || waitsForOurs(buf[:n])) {
+		return nil, false
+	}
+	for _, r := range slices.Backward(chain[:last]) {
+		more, _ := coro.Frames(r.G(), buf[n:])
+		n += more
+	}
+	return slices.Clone(buf[:n]), true
 }
 
 // waitsForOurs reports whether the goroutine with these frames waits, but its thread does not block: it waits in a slot for a continuation
@@ -99,6 +117,8 @@ func (w *worker) endHold() {
 	w.seen.hold = flight.Hold{}
 	w.setHeld(0)
 	w.ring.Unhold()
+	pinEnds(w.seen.holder, h.Reason, 0)
+	w.seen.holder = nil
 	now := flight.Now()
 	flight.Default().Emit(now, flight.EventPinned, h.Reason, h.Stack, h.Thread, uint64(now.Sub(h.Since)))
 }

@@ -174,8 +174,7 @@ func (t *Task) State() flight.State {
 	case !mounted:
 		return flight.StateRunnable
 	case held: // when the watchdog looked
-		var pcs [16]uintptr
-		if _, still := blocksInGo(t.rec.G(), pcs[:]); still && t.word.Load() == w {
+		if _, still := t.blocksInGo(t.rec.G()); still && t.word.Load() == w {
 			return flight.StatePinned
 		}
 	}

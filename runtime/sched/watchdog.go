@@ -56,7 +56,7 @@ func (fj *ForkJoin) watch() {
 			fj.stirIfDozing()
 		case <-fj.stir:
 			if tick == nil {
-				tick = time.After(dozeTick)
+				tick = time.After(lookAgain())
 			}
 		case <-fj.nudge:
 			quiet = 0
@@ -88,7 +88,7 @@ func (fj *ForkJoin) watch() {
 				quiet = 0
 				tick = time.After(watchTick)
 			case fj.anyAwake():
-				tick = time.After(dozeTick) // W5
+				tick = time.After(lookAgain()) // W5
 			default:
 				fj.dozing.Store(true)
 				if fj.anyAwake() {
@@ -100,6 +100,14 @@ func (fj *ForkJoin) watch() {
 			tick = time.After(0)
 		}
 	}
+}
+
+// lookAgain is how long the watchdog waits while nothing is queued.
+func lookAgain() time.Duration {
+	if pins.watched.Load() {
+		return watchTick
+	}
+	return dozeTick
 }
 
 // ended reports whether a scheduler that closes has nothing to do any more, and refuses tasks from then on.

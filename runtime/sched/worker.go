@@ -33,11 +33,12 @@ type worker struct {
 	held flight.ThreadID // the mounted thread while it blocks in Go; see progress.go
 
 	seen struct { // the watchdog's
-		hold  flight.Hold
-		ticks uint32
-		full  bool
-		held  bool // it stood still for a tick
-		stood uint32
+		hold   flight.Hold
+		holder *Task // whose hold it is
+		ticks  uint32
+		full   bool
+		held   bool // it stood still for a tick
+		stood  uint32
 	}
 }
 

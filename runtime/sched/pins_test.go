@@ -1,0 +1,132 @@
+package sched_test
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/continuation"
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/coro"
+	"github.com/vtscope/vtscope/runtime/sched"
+	"github.com/vtscope/vtscope/runtime/vthread"
+)
+
+// watchedPins collects the pins of the test's threads.
+type watchedPins struct {
+	sync.Mutex
+	all []sched.Pin
+}
+
+func watchPins() (w *watchedPins, stop func()) {
+	w = new(watchedPins)
+	return w, sched.WatchPins(func(p sched.Pin) { w.Lock(); defer w.Unlock(); w.all = append(w.all, p) })
+}
+
+// of returns those of one thread.
+func (w *watchedPins) of(id flight.ThreadID) []sched.Pin {
+	w.Lock()
+	defer w.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.all), func(p sched.Pin) bool { return p.Thread != id })
+}
+
+// passes reports whether one of the pin's frames is of a function of that name.
+func passes(p sched.Pin, function string) bool {
+	frames := runtime.CallersFrames(p.PCs)
+	for {
+		f, more := frames.Next()
+		if strings.HasSuffix(f.Function, "."+function) {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+//go:noinline
+func parkHere() { vthread.ParkFor(5 * time.Millisecond) }
+
+func TestEachPinIsToldOnceWithItsPlace(t *testing.T) {
+	w, stop := watchPins()
+	defer stop()
+	b := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 2})}
+	for why, body := range map[flight.Reason]func(){
+		flight.ReasonPinnedSection: func() {
+			continuation.Pin()
+			defer continuation.Unpin()
+			parkHere()
+		},
+		flight.ReasonPinnedOSThread: func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			parkHere()
+		},
+	} {
+		if why == flight.ReasonPinnedOSThread && !(coro.CanProbe() && coro.Binds) {
+			continue // no thread is pinned for that here
+		}
+		th := b.Start(body)
+		th.Join()
+		got := w.of(th.ID())
+		if len(got) != 1 || got[0].Reason != why || !got[0].Over || got[0].Held < 5*time.Millisecond || !passes(got[0], "parkHere") {
+			t.Errorf("%v: got %+v, want one pin of 5ms in parkHere", why, got)
+		}
+	}
+	th := b.Start(parkHere)
+	th.Join()
+	if got := w.of(th.ID()); len(got) != 0 {
+		t.Errorf("a park that gives its carrier away: got %+v, want no pin", got)
+	}
+}
+
+func TestAnOperationOfGosIsToldAsAPin(t *testing.T) {
+	if !coro.SharedLookout().Sees() {
+		t.Skip("goroutines cannot be looked at here")
+	}
+	w, stop := watchPins()
+	p := continuation.NewPrompt("p")
+	ch := make(chan struct{})
+	b := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 2})}
+	plain := b.Start(func() { waitInGo(ch) })
+	nested := b.Start(func() { continuation.New(p, func() { waitInGo(ch) }).Run() })
+	still := make(chan struct{})
+	stays := b.Start(func() { <-still })
+	defer close(still)
+	await(t, "all three held", func() bool {
+		return plain.State() == flight.StatePinned && nested.State() == flight.StatePinned && stays.State() == flight.StatePinned
+	})
+	if got := w.of(plain.ID()); len(got) != 0 {
+		t.Errorf("while it blocks: got %+v, want nothing", got)
+	}
+	close(ch)
+	for _, th := range []*vthread.Thread{plain, nested} {
+		th.Join()
+		await(t, "its pin", func() bool { return len(w.of(th.ID())) > 0 })
+		got := w.of(th.ID())
+		if len(got) != 1 || got[0].Reason != flight.ReasonPinnedGo || !got[0].Over || !passes(got[0], "waitInGo") {
+			t.Errorf("got %+v, want one go-operation in waitInGo", got)
+		}
+	}
+	stop()
+	if got := w.of(stays.ID()); len(got) != 1 || got[0].Over {
+		t.Errorf("at the end: got %+v, want one pin that is not over", got)
+	}
+}
+
+func TestPinsAreNotToldAfterStop(t *testing.T) {
+	w, stop := watchPins()
+	stop()
+	th := vthread.Start(func() {
+		continuation.Pin()
+		defer continuation.Unpin()
+		parkHere()
+	})
+	th.Join()
+	if got := w.of(th.ID()); len(got) != 0 {
+		t.Errorf("got %+v, want nothing", got)
+	}
+}
