@@ -28,9 +28,9 @@ type Options struct {
 // itself named by method and pattern. The handler returns when next has, and all threads in scopes that next has opened have ended, even if next
 // has not closed them; those that were started in no scope go on.
 //
-// The context of the request that next gets is the thread's ([vthread.Thread.Context]): it ends with the request, with the context of the request
-// that the handler got (the client has gone, the server is closed), and when the thread is interrupted. The end of
-// that context interrupts the thread. What next does to its request, as to parse a form, is done to the other.
+// The server's context of the request ends when the client has gone or the server is closed; then the thread is interrupted. next gets a copy of
+// the request whose context is the thread's ([vthread.Thread.Context]), derived from the server's: it also ends with the request, and when somebody
+// else interrupts the thread. The forms that next parses, and the pattern, are written to the request that the handler got, too.
 //
 // If next panics, the handler panics with a [*structured.Panic], which has the thread's stack and shows it in the server's log; if it was with
 // [http.ErrAbortHandler], on the thread or one that it has joined in a scope, the handler panics with that. If next calls runtime.Goexit, so does the handler.

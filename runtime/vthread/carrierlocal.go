@@ -19,12 +19,12 @@ import (
 func CarrierID() flight.CarrierID { return sched.CarrierOf(sched.Current()) }
 
 // A CarrierLocal is a variable of which each carrier has a stripe of its own, so that processors do not fight over one place in
-// memory: for counters, statistics and caches. Its zero value is ready; a stripe begins as T's zero. It must not be copied. Its methods may be called from anywhere,
-// and do not block.
+// memory: for counters, statistics and caches. Its zero value is ready; a stripe begins as T's zero. It must not be copied. Its
+// methods may be called from anywhere, and do not block.
 //
 // It is no [Local]: a thread that waits or yields may find itself on another carrier, and the stripe that it got before is then
-// another thread's too. Callers that have no carrier share a few stripes among them. So T must stand concurrent use: a CarrierLocal makes that rare, and
-// thereby cheap.
+// another thread's too. Callers that have no carrier share a few stripes among them. So T must stand concurrent use: a CarrierLocal
+// makes that rare, and thereby cheap.
 type CarrierLocal[T any] struct {
 	carriers stripes[T] // by place
 	others   stripes[T] // of those who have no carrier
