@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vtscope/vtscope/runtime/continuation"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 	"github.com/vtscope/vtscope/runtime/sched"
@@ -141,8 +142,8 @@ func (w *world) pinned(f func()) func() {
 	switch w.pin {
 	case section:
 		return func() {
-			coro.Pin(1)
-			defer coro.Pin(-1)
+			continuation.Pin()
+			defer continuation.Unpin()
 			f()
 		}
 	case osThread:
