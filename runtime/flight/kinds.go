@@ -21,6 +21,7 @@ const (
 	EventScopeClose
 	EventCarrierStart
 	EventCarrierStop
+	EventSubmitFailed
 
 	KindCount
 )
@@ -65,6 +66,7 @@ var Kinds = [KindCount]KindInfo{
 	EventScopeClose:   {Name: "scope-close", About: "a scope was closed", Arg: FieldScope},
 	EventCarrierStart: {Name: "carrier-start", About: "a carrier joined its scheduler"},
 	EventCarrierStop:  {Name: "carrier-stop", About: "a carrier left its scheduler"},
+	EventSubmitFailed: {Name: "submit-failed", About: "a scheduler refused a thread that was started or unparked", Arg: FieldThread},
 }
 
 // String returns the kind's name.

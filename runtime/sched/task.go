@@ -263,17 +263,20 @@ func (t *Task) Start(me *Task, b Birth) error {
 		} else {
 			t.rec.Runnable(now, me.threadID())
 		}
-		if me != nil && me.on.ring != nil {
-			me.on.ring.Start(t.id, now, me.id)
-		} else {
-			me.emit(now, flight.EventThreadStart, 0, 0, t.id, uint64(me.threadID()))
-		}
 	}
 	if err := t.submit(me); err != nil {
 		t.moved(flight.StateNew)
 		t.rec.Refused(now, flight.StateNew, flight.ReasonNone)
 		t.word.Store(fresh)
 		return err
+	}
+	// A start that is refused is none. The event has the time from before t could be mounted.
+	switch {
+	case now == 0:
+	case me != nil && me.on.ring != nil:
+		me.on.ring.Start(t.id, now, me.id)
+	default:
+		me.emit(now, flight.EventThreadStart, 0, 0, t.id, uint64(me.threadID()))
 	}
 	return nil
 }
@@ -313,8 +316,22 @@ func (t *Task) record(me *Task, b Birth, s flight.State, now flight.Ticks) {
 	}
 }
 
-// submit hands a task that the caller has moved to runnable to its scheduler.
+// submit hands a task that the caller has moved to runnable to its scheduler, and records a refusal. me is [Current].
 func (t *Task) submit(me *Task) error {
+	err := t.handOver(me)
+	if err != nil {
+		t.recordRefusal(me)
+	}
+	return err
+}
+
+func (t *Task) recordRefusal(me *Task) {
+	if flight.Default() != nil {
+		me.emit(flight.Now(), flight.EventSubmitFailed, 0, 0, t.id, uint64(me.threadID()))
+	}
+}
+
+func (t *Task) handOver(me *Task) error {
 	if fj, ok := t.sched.(*ForkJoin); ok {
 		return fj.submit(t, me.worker())
 	}

@@ -288,6 +288,7 @@ func readyAll(woken []*Task) {
 			for t := first; t != nil; {
 				next := t.link
 				t.link = nil
+				t.recordRefusal(nil)
 				for !t.refused(t.timer.was, flight.ReasonNone) && t.submit(nil) != nil {
 				}
 				t = next
