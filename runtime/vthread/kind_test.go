@@ -216,11 +216,11 @@ func TestInterruptsAndTheirClearingNeverLeaveADeadContext(t *testing.T) {
 	var stop atomic.Bool
 	th := vthread.Start(func() {
 		for !stop.Load() {
-			ctx := vthread.Current().Context()
+			vthread.Current().Context()
 			if vthread.Interrupted() {
 				continue
 			}
-			if ctx = vthread.Current().Context(); ctx.Err() != nil && !vthread.Current().IsInterrupted() {
+			if ctx := vthread.Current().Context(); ctx.Err() != nil && !vthread.Current().IsInterrupted() {
 				t.Error("the context has ended, but the status is clear")
 				return
 			}

@@ -29,19 +29,17 @@ func (t *Thread) profilerLabels() *sched.Labels {
 			return t.scope.profilerLabels()
 		}
 	}
-	ctx := from.Base()
+	labels := make([]string, 0, 8)
 	if t.scope != nil {
-		ctx = pprof.WithLabels(ctx, pprof.Labels(LabelScope, t.scope.Name))
+		labels = append(labels, LabelScope, t.scope.Name)
 	}
 	if r != nil {
-		if r.labels != nil {
-			ctx = withLabels(ctx, r.labels)
-		}
+		labels = appendLabels(labels, r.labels)
 		if name := t.Name(); name != "" {
-			ctx = pprof.WithLabels(ctx, pprof.Labels(LabelThread, name))
+			labels = append(labels, LabelThread, name)
 		}
 	}
-	return &sched.Labels{Context: ctx}
+	return &sched.Labels{Context: pprof.WithLabels(from.Base(), pprof.Labels(labels...))}
 }
 
 func (s *Scope) profilerLabels() *sched.Labels {
@@ -54,9 +52,12 @@ func (s *Scope) profilerLabels() *sched.Labels {
 }
 
 func withLabels(ctx context.Context, labels map[string]string) context.Context {
-	args := make([]string, 0, 2*len(labels))
+	return pprof.WithLabels(ctx, pprof.Labels(appendLabels(nil, labels)...))
+}
+
+func appendLabels(list []string, labels map[string]string) []string {
 	for key, value := range labels {
-		args = append(args, key, value)
+		list = append(list, key, value)
 	}
-	return pprof.WithLabels(ctx, pprof.Labels(args...))
+	return list
 }

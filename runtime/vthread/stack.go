@@ -68,10 +68,9 @@ func mechanism(function string) bool {
 			return true
 		}
 	}
-	switch function {
-	case module + "runtime/continuation.(*Continuation).main", module + "runtime/continuation.(*Continuation).run",
-		module + "runtime/continuation.(*Continuation).begin", module + "runtime/continuation.(*Continuation).enter":
-		return true
+	if inside, ok := strings.CutPrefix(function, module+"runtime/continuation."); ok {
+		name := inside[strings.LastIndexByte(inside, '.')+1:]
+		return name[0] >= 'a' && name[0] <= 'z' || strings.Contains(inside, ".func")
 	}
 	return false
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/runtime/continuation"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 	"github.com/vtscope/vtscope/runtime/vthread"
@@ -58,6 +59,27 @@ func TestTheStackOfAParkedThreadIsExact(t *testing.T) {
 		if s := th.Stack(); len(s.Frames) != 0 || s.State != flight.StateDone {
 			t.Errorf("done: %s %v", s.State, s.Frames)
 		}
+	})
+}
+
+func TestTheStackOfAThreadGoesThroughTheContinuationsThatItExecutes(t *testing.T) {
+	needEyes(t)
+	eachKind(t, func(t *testing.T, b vthread.Builder) {
+		p, q := continuation.NewPrompt("outer"), continuation.NewPrompt("inner")
+		th := b.Start(func() {
+			continuation.New(p, func() {
+				outer(func() { continuation.New(q, func() { inner(func() { vthread.Park() }) }).Run() })
+			}).Run()
+		})
+		await(t, th, flight.StateParked)
+		s := th.Stack()
+		const test = "TestTheStackOfAThreadGoesThroughTheContinuationsThatItExecutes.func1.1"
+		want := "Park " + test + ".1.1.1.1 inner " + test + ".1.1.1 (*Continuation).Run " + test + ".1.1 inner outer " + test + ".1 (*Continuation).Run " + test
+		if got := names(s); got != want || !s.Exact {
+			t.Errorf("exact %v\n got %s\nwant %s", s.Exact, got, want)
+		}
+		th.Unpark()
+		th.Join()
 	})
 }
 
