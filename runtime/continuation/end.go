@@ -3,11 +3,11 @@ package continuation
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
+	"github.com/vtscope/vtscope/runtime/internal/panicstack"
 )
 
 // An end is how a body has ended, if it has not returned.
@@ -68,7 +68,7 @@ func (c *Continuation) run() (again bool) {
 		}
 		p, ours := v.(*Panic)
 		if !ours || p == nil {
-			p = &Panic{Value: v, Stack: debug.Stack()}
+			p = &Panic{Value: v, Stack: panicstack.Of()}
 		}
 		c.end.panic = p
 	}()

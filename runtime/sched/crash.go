@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
+
+	"github.com/vtscope/vtscope/runtime/internal/panicstack"
 )
 
 // Crash ends the program for a panic of a thread that nobody handles, as a panic of a goroutine does. It is
@@ -14,7 +15,7 @@ import (
 // iter.Pull would, loses them.)
 func Crash(t *Task, value any) {
 	// As the runtime prints it, but for the goroutine's number: a thread has one of its own.
-	stack := string(debug.Stack())
+	stack := string(panicstack.Of())
 	if _, frames, ok := strings.Cut(stack, "\n"); ok {
 		stack = frames
 	}

@@ -2,10 +2,10 @@ package vthread
 
 import (
 	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/panicstack"
 	"github.com/vtscope/vtscope/runtime/sched"
 )
 
@@ -40,7 +40,7 @@ func (b *body) Handles(value any) bool {
 	if handle == nil {
 		return false
 	}
-	handle(t, value, debug.Stack())
+	handle(t, value, panicstack.Of())
 	return true
 }
 

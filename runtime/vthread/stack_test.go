@@ -117,7 +117,7 @@ func TestStacksCanBeTakenForSecondsOfThreadsThatDoEverything(t *testing.T) {
 					case 1:
 						outer(vthread.Yield)
 					case 2:
-						deep(200)
+						runtime.KeepAlive(deep(200))
 					case 3:
 						b.Start(func() { outer(func() {}) }).Join()
 					case 4:
