@@ -24,10 +24,10 @@ func (d *diary) write(who string) {
 	d.text.WriteString(who)
 }
 
-// onOneCarrier makes a scheduler with one carrier.
+// onOneCarrier makes a scheduler with one carrier, and never more.
 func onOneCarrier(t *testing.T) vthread.Builder {
 	t.Helper()
-	fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 1})
+	fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
