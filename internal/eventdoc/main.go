@@ -23,17 +23,6 @@ func main() {
 	}
 }
 
-// uses tells what an event's spare word can hold.
-var uses = map[flight.FieldUse]string{
-	flight.FieldUnused:   "",
-	flight.FieldReason:   "reason",
-	flight.FieldBlocker:  "blocker",
-	flight.FieldThread:   "thread",
-	flight.FieldScope:    "scope",
-	flight.FieldDuration: "duration",
-	flight.FieldCount:    "count",
-}
-
 func write(w io.Writer) {
 	fmt.Fprint(w, `<!-- Written by go generate ./internal/eventdoc from the tables of runtime/flight. -->
 
@@ -54,7 +43,7 @@ Every event has a time, a carrier and a thread. Code and argument are what the t
 		if info.Stack {
 			stack = "yes"
 		}
-		row(w, code(info.Name), info.About, use(info.Code), use(info.Arg), stack)
+		row(w, code(info.Name), info.About, flight.FieldUses[info.Code].Name, flight.FieldUses[info.Arg].Name, stack)
 	}
 	fmt.Fprint(w, "\n## States of a thread\n\n")
 	rows(w, "state", "means", "can become")
@@ -78,15 +67,16 @@ Every event has a time, a carrier and a thread. Code and argument are what the t
 	for b := flight.BlockedByNone + 1; b < flight.BlockerKindCount; b++ {
 		row(w, code(flight.BlockerKinds[b].Name), flight.BlockerKinds[b].About)
 	}
-}
-
-// use panics for a use that the table above does not have: the page would be wrong.
-func use(u flight.FieldUse) string {
-	word, ok := uses[u]
-	if !ok {
-		panic(fmt.Sprintf("eventdoc: no word for field use %d", u))
+	fmt.Fprint(w, "\n## Figures of a scheduler\n\nWhat each scheduler tells about itself, as it is now or in sum so far; durations are in nanoseconds.\n\n")
+	rows(w, "figure", "means", "unit", "in sum")
+	for f := range flight.FigureCount {
+		info := flight.Figures[f]
+		total := ""
+		if info.Total {
+			total = "yes"
+		}
+		row(w, code(info.Name), info.About, flight.FieldUses[info.Unit].Name, total)
 	}
-	return word
 }
 
 func code(s string) string { return "`" + s + "`" }

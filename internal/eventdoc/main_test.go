@@ -18,7 +18,7 @@ func TestThePageIsAsTheTablesSay(t *testing.T) {
 	if !bytes.Equal(got, want.Bytes()) {
 		t.Error("docs/events.md is stale; run go generate ./internal/eventdoc")
 	}
-	for _, word := range []string{flight.EventPinned.String(), flight.StateTimedParked.String(), flight.ReasonLock.String()} {
+	for _, word := range []string{flight.EventPinned.String(), flight.StateTimedParked.String(), flight.ReasonLock.String(), flight.FigureSteals.String()} {
 		if !bytes.Contains(got, []byte("`"+word+"`")) {
 			t.Errorf("docs/events.md: got no %q", word)
 		}

@@ -15,9 +15,12 @@ import (
 	"unsafe"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden recording of the present format version")
+var update = flag.Bool("update", false, "rewrite the newest golden recording")
 
-const goldenFile = "testdata/v1.flight.gz"
+const (
+	goldenFile = "testdata/v1-figures.flight.gz" // the newest
+	oldGolden  = "testdata/v1.flight.gz"         // of before schedulers and places of pins were recorded; never rewritten
+)
 
 // goldenThreads is how many threads the golden recording has.
 const goldenThreads = 100
@@ -54,15 +57,21 @@ func recordGolden(r *Recorder) {
 			r.SetName(rec, "GET /cart")
 		}
 	}
+	recordFigures(r, stack)
 }
 
-// golden returns the golden recording, in a file.
+// golden returns the newest golden recording, in a file.
 func golden(t testing.TB) string {
 	t.Helper()
 	if *update {
 		writeGolden(t)
 	}
-	f, err := os.Open(goldenFile)
+	return unpacked(t, goldenFile)
+}
+
+func unpacked(t testing.TB, packed string) string {
+	t.Helper()
+	f, err := os.Open(packed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,12 +123,18 @@ func writeGolden(t testing.TB) {
 	}
 }
 
-func TestGoldenRecordingOfVersion1CanBeRead(t *testing.T) {
-	r, err := Open(golden(t))
-	if err != nil {
-		t.Fatal(err)
+func TestGoldenRecordingsOfVersion1CanBeRead(t *testing.T) {
+	for _, path := range []string{unpacked(t, oldGolden), golden(t)} {
+		r, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		checkGolden(t, r)
 	}
-	defer r.Close()
+}
+
+func checkGolden(t *testing.T, r *Reader) {
 	states := map[State]int{}
 	torn, err := r.Threads(context.Background(), func(rows []ThreadRow) {
 		for _, row := range rows {
@@ -191,6 +206,10 @@ func exerciseReader(r *Reader) error {
 	})
 	note(err)
 	_, err = r.Scopes()
+	note(err)
+	_, err = r.Schedulers()
+	note(err)
+	_, err = r.PinSites()
 	note(err)
 	rings, err := r.Rings()
 	note(err)

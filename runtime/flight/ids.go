@@ -33,6 +33,9 @@ type CarrierID uint16
 // NoCarrier is the carrier of events emitted by goroutines that are no carriers.
 const NoCarrier CarrierID = 0xffff
 
+// A SchedulerID names a scheduler while it lives. 0 is none that is known.
+type SchedulerID uint16
+
 // A Blocker is what a thread waits for: a kind in the top byte, an id in the 56 bits below.
 // The zero Blocker is none.
 type Blocker uint64
@@ -162,7 +165,18 @@ func (s ScopeState) String() string {
 	return "unknown"
 }
 
-// RecordFlags tell what sort of thread a record describes.
+// A SchedulerState is what a scheduler is doing.
+type SchedulerState uint8
+
+// The states of a scheduler. Values are part of the flight format: append, never renumber.
+const (
+	SchedulerFree SchedulerState = iota // the record belongs to no scheduler
+	SchedulerOpen
+
+	SchedulerStateCount
+)
+
+// RecordFlags tell what sort of thread a record describes: 16 bits, and above them its scheduler ([RecordFlags.With]).
 type RecordFlags uint32
 
 // The flags of a thread. Values are part of the flight format.
@@ -170,6 +184,9 @@ const (
 	RecordOnGoroutine RecordFlags = 1 << iota // placed on a goroutine of its own
 	RecordOnOSThread                          // placed on an OS thread of its own
 )
+
+// With returns the flags together with the thread's scheduler, for [Record.Init].
+func (f RecordFlags) With(s SchedulerID) RecordFlags { return f | RecordFlags(s)<<recordSchedulerShift }
 
 // A RingOwner tells who writes to a ring.
 type RingOwner uint8

@@ -22,22 +22,10 @@ const (
 	EventCarrierStart
 	EventCarrierStop
 	EventSubmitFailed
+	EventMonopolized
+	EventStarved
 
 	KindCount
-)
-
-// A FieldUse tells what one of an event's spare words means, so that readers can print it.
-type FieldUse uint8
-
-// The meanings a spare word can have.
-const (
-	FieldUnused   FieldUse = iota
-	FieldReason            // a [Reason]
-	FieldBlocker           // a [Blocker]
-	FieldThread            // a [ThreadID]; 0 is no thread of ours
-	FieldScope             // a [ScopeID]
-	FieldDuration          // nanoseconds
-	FieldCount             // a plain number
 )
 
 // A KindInfo is a row of the table of kinds.
@@ -59,7 +47,7 @@ var Kinds = [KindCount]KindInfo{
 	EventPark:         {Name: "park", About: "a thread gave up its carrier until it is unparked", Code: FieldReason, Arg: FieldBlocker, Stack: true},
 	EventUnpark:       {Name: "unpark", About: "a parked thread was made runnable", Arg: FieldThread},
 	EventYield:        {Name: "yield", About: "a thread offered its carrier to others"},
-	EventPinned:       {Name: "pinned", About: "a thread blocked while it held its carrier", Code: FieldReason, Arg: FieldDuration, Stack: true},
+	EventPinned:       {Name: "pinned", About: "a thread blocked while it held its carrier", Code: FieldReason, Arg: FieldHeld, Stack: true},
 	EventScopeOpen:    {Name: "scope-open", About: "a scope was opened", Arg: FieldScope},
 	EventScopeFork:    {Name: "scope-fork", About: "a thread was forked in a scope", Arg: FieldScope},
 	EventScopeJoin:    {Name: "scope-join", About: "the owner waited for a scope's threads", Arg: FieldScope},
@@ -67,6 +55,8 @@ var Kinds = [KindCount]KindInfo{
 	EventCarrierStart: {Name: "carrier-start", About: "a carrier joined its scheduler"},
 	EventCarrierStop:  {Name: "carrier-stop", About: "a carrier left its scheduler"},
 	EventSubmitFailed: {Name: "submit-failed", About: "a scheduler refused a thread that was started or unparked", Arg: FieldThread},
+	EventMonopolized:  {Name: "monopolized", About: "a thread computed for long without a scheduling point", Code: FieldReason, Arg: FieldHeld, Stack: true},
+	EventStarved:      {Name: "starved", About: "queued threads found no free carrier for long: one event for each place where threads hold theirs, with one of them", Code: FieldReason, Arg: FieldHeld, Stack: true},
 }
 
 // String returns the kind's name.
@@ -148,6 +138,7 @@ const (
 	ReasonPinnedGo
 	ReasonIO
 	ReasonRejected
+	ReasonMonopoly
 
 	ReasonCount
 )
@@ -176,7 +167,12 @@ var Reasons = [ReasonCount]ReasonInfo{
 	ReasonPinnedGo:       {"go-operation", "blocked in a channel, mutex or call that the runtime cannot see"},
 	ReasonIO:             {"io", "waits for a socket, file or pipe"},
 	ReasonRejected:       {"rejected", "its scheduler refused it"},
+	ReasonMonopoly:       {"monopoly", "computes for long without a scheduling point; its stack is a guess: inner frames may be of calls that have returned"},
 }
+
+// Guessed reports whether a stack that is recorded with the reason is what could be seen of a thread that executed meanwhile: the outer frames are right, an
+// inner one may be of a call that has returned.
+func (r Reason) Guessed() bool { return r == ReasonMonopoly }
 
 // String returns the reason's name.
 func (r Reason) String() string {

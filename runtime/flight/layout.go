@@ -32,6 +32,15 @@ const (
 	tableSegmentSize = 256 << 10 // string, stack and symbol segments
 	unitsPerSegment  = tableSegmentSize / unitSize
 
+	schedulerSegmentSize = 64 << 10
+	schedulersPerSegment = schedulerSegmentSize / schedulerSize
+	pinSiteSegmentSize   = 64 << 10
+	pinSitesPerSegment   = pinSiteSegmentSize / pinSiteSize
+	schedulerSize        = 2048
+	pinSiteSize          = 64
+	figureSlots          = 64
+	recordSchedulerShift = 16 // in the flags of a thread's record
+
 	maxStackDepth = 64
 	kindSlots     = 32
 )
@@ -48,11 +57,13 @@ const (
 	segmentString
 	segmentStack
 	segmentSymbol
+	segmentScheduler
+	segmentPinSite
 
 	segmentKindCount
 )
 
-var segmentKindNames = [segmentKindCount]string{"none", "ring", "thread", "scope", "name", "string", "stack", "symbol"}
+var segmentKindNames = [segmentKindCount]string{"none", "ring", "thread", "scope", "name", "string", "stack", "symbol", "scheduler", "pin site"}
 
 func (k segmentKind) String() string {
 	if k < segmentKindCount {
@@ -134,7 +145,7 @@ type ringHeader struct {
 	_      [128]byte
 }
 
-// holdRecord tells that a carrier's mounted thread blocks in an operation of Go's own. It has its own version, since
+// holdRecord tells that a carrier's mounted thread blocks in an operation of Go's own, or computes for long. It has its own version, since
 // its writer is not the ring's owner.
 type holdRecord struct {
 	Ver    uint32
@@ -174,6 +185,35 @@ type scopeRecord struct {
 	Parent   uint32
 	Name     uint32
 	_        [16]byte
+}
+
+// schedulerRecord describes a scheduler.
+type schedulerRecord struct {
+	Ver     uint32
+	State   uint32 // low byte
+	ID      uint32
+	Name    uint32
+	Began   uint64
+	Written uint64
+	_       [32]byte
+	Figures [figureSlots]uint64
+	Ready   [HistogramBuckets]uint64
+	Slice   [HistogramBuckets]uint64
+	_       [448]byte
+}
+
+// pinSiteRecord counts the pins of one place, for one reason.
+type pinSiteRecord struct {
+	Ver     uint32
+	Reason  uint32 // low byte
+	Stack   uint32 // 0: not known, or one of those that found no room
+	_       uint32
+	Count   uint64 // 0: the record is free, and so are those after it
+	Total   uint64 // nanoseconds
+	Longest uint64 // nanoseconds
+	Victims uint64
+	Last    uint64 // ticks
+	_       [8]byte
 }
 
 // nameRecord holds a thread's name.

@@ -22,6 +22,8 @@ func TestLayoutMatchesTheSpecification(t *testing.T) {
 		sr stringRecord
 		sy symbolRecord
 		sf symbolFrame
+		sc schedulerRecord
+		ps pinSiteRecord
 	)
 	for _, row := range []struct {
 		what      string
@@ -101,6 +103,28 @@ func TestLayoutMatchesTheSpecification(t *testing.T) {
 		{"symbol size", unsafe.Sizeof(sy), 16},
 		{"frame size", unsafe.Sizeof(sf), 16},
 		{"table header size", unsafe.Sizeof(tableHeader{}), 64},
+		{"scheduler size", unsafe.Sizeof(sc), schedulerSize},
+		{"scheduler state", unsafe.Offsetof(sc.State), 4},
+		{"scheduler id", unsafe.Offsetof(sc.ID), 8},
+		{"scheduler name", unsafe.Offsetof(sc.Name), 12},
+		{"scheduler began", unsafe.Offsetof(sc.Began), 16},
+		{"scheduler written", unsafe.Offsetof(sc.Written), 24},
+		{"scheduler figures", unsafe.Offsetof(sc.Figures), 64},
+		{"scheduler ready", unsafe.Offsetof(sc.Ready), 576},
+		{"scheduler slice", unsafe.Offsetof(sc.Slice), 1088},
+		{"scheduler stride", schedulerSize, 2048},
+		{"schedulers of a segment", schedulersPerSegment, 32},
+		{"pin site size", unsafe.Sizeof(ps), pinSiteSize},
+		{"pin site reason", unsafe.Offsetof(ps.Reason), 4},
+		{"pin site stack", unsafe.Offsetof(ps.Stack), 8},
+		{"pin site count", unsafe.Offsetof(ps.Count), 16},
+		{"pin site total", unsafe.Offsetof(ps.Total), 24},
+		{"pin site longest", unsafe.Offsetof(ps.Longest), 32},
+		{"pin site victims", unsafe.Offsetof(ps.Victims), 40},
+		{"pin site last", unsafe.Offsetof(ps.Last), 48},
+		{"pin site stride", pinSiteSize, 64},
+		{"pin sites of a segment", pinSitesPerSegment, 1024},
+		{"ring hold", unsafe.Offsetof(g.Hold), 16},
 		{"greatest number of segments", maxSegments, 1920},
 		{"registry header", unsafe.Offsetof(registry.Header), 24},
 		{"registry entries", unsafe.Offsetof(registry.Entries), 40},

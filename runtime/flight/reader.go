@@ -234,6 +234,10 @@ func checkEntry(e *segmentEntry, ordinal int, end, size uint64) string {
 		stride, count, want = scopeSize, scopesPerSegment, scopesPerSegment*scopeSize
 	case segmentName:
 		stride, count, want = nameSize, namesPerSegment, namesPerSegment*nameSize
+	case segmentScheduler:
+		stride, count, want = schedulerSize, schedulersPerSegment, schedulerSegmentSize
+	case segmentPinSite:
+		stride, count, want = pinSiteSize, pinSitesPerSegment, pinSiteSegmentSize
 	case segmentRing:
 		stride, count, want = e.Stride, e.Count, e.Size
 		events := (stride - ringHeaderSize) / eventSize

@@ -86,13 +86,18 @@ func newPatience() *patience { return &patience{quick: 50_000, slow: 64} }
 // copyStill copies a record that begins with a version until two copies agree (V1): at once a few
 // times, then with pauses, for a writer that lost its processor.
 func (r *Reader) copyStill(rec []byte, offset uint64, p *patience) bool {
-	var again [recordSize]byte
+	var small [recordSize]byte
+	again := small[:]
+	if len(rec) > len(again) {
+		again = make([]byte, len(rec))
+	}
+	again = again[:len(rec)]
 	for try := 0; p.quick > 0; try++ {
 		p.quick--
-		if r.src.readAt(rec, offset) < len(rec) || r.src.readAt(again[:len(rec)], offset) < len(rec) {
+		if r.src.readAt(rec, offset) < len(rec) || r.src.readAt(again, offset) < len(rec) {
 			return false
 		}
-		if rec[0]&1 == 0 && bytes.Equal(rec, again[:len(rec)]) {
+		if rec[0]&1 == 0 && bytes.Equal(rec, again) {
 			return true
 		}
 		if try < tornRetries {
@@ -121,7 +126,8 @@ func decodeThread(row *ThreadRow, b *[recordSize]byte) {
 	row.Mounts = le.Uint32(b[48:52])
 	row.Pins = le.Uint32(b[52:56])
 	row.Name = NameRef(le.Uint32(b[56:60]))
-	row.Flags = RecordFlags(le.Uint32(b[60:64]))
+	flags := le.Uint32(b[60:64])
+	row.Flags, row.Scheduler = RecordFlags(flags&(1<<recordSchedulerShift-1)), SchedulerID(flags>>recordSchedulerShift)
 }
 
 // FindThread returns the row of a live thread. It looks at all of them.

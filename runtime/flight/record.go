@@ -69,6 +69,19 @@ func (rec *Record) Goroutine(g uintptr, goid uint64) {
 	endWrite(&rec.ver, v)
 }
 
+// Moved notes that the thread has another scheduler from now on.
+func (rec *Record) Moved(to SchedulerID) {
+	if rec == nil {
+		return
+	}
+	v := beginWrite(&rec.ver)
+	put32(&rec.flags, rec.flags&(1<<recordSchedulerShift-1)|uint32(to)<<recordSchedulerShift)
+	endWrite(&rec.ver, v)
+}
+
+// Since returns when the thread entered its state, for whoever owns the record.
+func (rec *Record) Since() Ticks { return Ticks(rec.since) }
+
 // Mounted notes that the thread began to execute on carrier c.
 func (rec *Record) Mounted(t Ticks, c CarrierID) {
 	if rec == nil {

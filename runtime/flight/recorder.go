@@ -73,6 +73,9 @@ type Recorder struct {
 	names   namePool
 	scopes  scopePool
 
+	schedulers schedulerPool
+	pinSites   pinSiteTable
+
 	back   *background
 	closer sync.Once
 }

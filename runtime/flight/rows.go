@@ -105,6 +105,8 @@ type ThreadRow struct {
 	State   State
 	Reason  Reason
 	Carrier CarrierID // it is or was last mounted on
+
+	Scheduler SchedulerID // 0: not known
 }
 
 // A ThreadDetail is the part of a thread's record that does not change.
@@ -160,11 +162,12 @@ type RingRow struct {
 	Hold    Hold
 }
 
-// A Hold tells that a mounted thread blocks in an operation of Go's own, as somebody saw who looked from time to time.
+// A Hold tells that a mounted thread blocks in an operation of Go's own, or with the reason monopoly that it computes for long, as somebody saw who looked
+// from time to time.
 type Hold struct {
 	Thread ThreadID // 0: none does
-	Reason Reason
-	Since  Ticks // when it was first seen so
+	Reason Reason   // see [Reason.Guessed] for the stack
+	Since  Ticks    // when it was first seen so; of one that computes, when it was mounted
 	Stack  StackID
 }
 

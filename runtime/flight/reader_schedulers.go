@@ -1,0 +1,125 @@
+package flight
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A SchedulerRow is what the flight file says about one scheduler.
+type SchedulerRow struct {
+	ID      SchedulerID
+	Name    string
+	Began   Ticks
+	Written Ticks // when the figures were told
+	Figures [FigureCount]uint64
+	Ready   Histogram // how long runnable threads waited until they were mounted; sampled
+	Slice   Histogram // how long threads executed until they left their carrier; sampled
+}
+
+// Schedulers returns the schedulers that live, by id. An error that matches [ErrIncomplete] means that some are missing. Files of before
+// schedulers were recorded have none.
+func (r *Reader) Schedulers() ([]SchedulerRow, error) {
+	var rows []SchedulerRow
+	err := r.scan(segmentScheduler, schedulersPerSegment, schedulerSize, func(b []byte) bool {
+		state := SchedulerState(b[4])
+		if state == SchedulerFree {
+			return true
+		}
+		if state >= SchedulerStateCount {
+			return false
+		}
+		le := binary.LittleEndian
+		row := SchedulerRow{
+			ID: SchedulerID(le.Uint32(b[8:])), Name: r.String(StringID(le.Uint32(b[12:]))),
+			Began: Ticks(le.Uint64(b[16:])), Written: Ticks(le.Uint64(b[24:])),
+		}
+		for i := range row.Figures {
+			row.Figures[i] = le.Uint64(b[64+8*i:])
+		}
+		for i := range row.Ready {
+			row.Ready[i] = le.Uint64(b[64+8*(figureSlots+i):])
+			row.Slice[i] = le.Uint64(b[64+8*(figureSlots+HistogramBuckets+i):])
+		}
+		rows = append(rows, row)
+		return true
+	})
+	slices.SortStableFunc(rows, func(a, b SchedulerRow) int { return cmp.Compare(a.ID, b.ID) })
+	return rows, err
+}
+
+// A PinSite is a place where threads blocked and held their carriers, for one reason.
+type PinSite struct {
+	Stack   StackID // 0: not known, or of those that found no room
+	Reason  Reason
+	Count   uint64
+	Total   time.Duration
+	Longest time.Duration
+	Victims uint64 // threads that waited for a carrier meanwhile
+	Last    Ticks  // when the last one ended
+}
+
+// PinSites returns the places where threads were pinned since the process began, longest in sum first. An error that matches [ErrIncomplete] means that
+// some are missing.
+func (r *Reader) PinSites() ([]PinSite, error) {
+	var rows []PinSite
+	err := r.scan(segmentPinSite, pinSitesPerSegment, pinSiteSize, func(b []byte) bool {
+		le := binary.LittleEndian
+		if Reason(b[4]) >= ReasonCount {
+			return false
+		}
+		if n := le.Uint64(b[16:]); n > 0 {
+			rows = append(rows, PinSite{
+				Reason: Reason(b[4]), Stack: StackID(le.Uint32(b[8:])), Count: n,
+				Total: time.Duration(le.Uint64(b[24:])), Longest: time.Duration(le.Uint64(b[32:])),
+				Victims: le.Uint64(b[40:]), Last: Ticks(le.Uint64(b[48:])),
+			})
+		}
+		return true
+	})
+	slices.SortStableFunc(rows, func(a, b PinSite) int {
+		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Stack, b.Stack), cmp.Compare(a.Reason, b.Reason))
+	})
+	return rows, err
+}
+
+// scan calls visit with a good copy of each of n records of a size in each segment of a kind. visit returns false for one that makes no sense.
+func (r *Reader) scan(k segmentKind, n, size int, visit func(record []byte) bool) error {
+	segments, err := r.segmentsOf(k)
+	if err != nil {
+		return err
+	}
+	var (
+		buf     = make([]byte, n*size)
+		missing []string
+		torn    int
+		still   = newPatience()
+	)
+	for ordinal, s := range segments {
+		if s.bad {
+			continue
+		}
+		if r.src.readAt(buf, s.offset) < len(buf) {
+			missing = append(missing, fmt.Sprintf("%s segment %d is cut", k, ordinal))
+			continue
+		}
+		for i := range n {
+			rec := buf[i*size : (i+1)*size]
+			if isZero(rec) {
+				continue
+			}
+			if !r.copyStill(rec, s.offset+uint64(i*size), still) || !visit(rec) {
+				torn++
+			}
+		}
+	}
+	if torn > 0 {
+		missing = append(missing, fmt.Sprintf("%d %s records could not be read", torn, k))
+	}
+	return r.incomplete(missing...)
+}
+
+func isZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
