@@ -9,3 +9,6 @@ func (fj *ForkJoin) Asleep() bool {
 
 // Move gives a parked task another scheduler.
 func Move(t *Task, s Scheduler) { t.sched = s }
+
+// RetireIdle ends the idle routines that all schedulers share, as far as that is possible.
+func RetireIdle() { routines.retire(func() int { return routines.mu.n }) }

@@ -38,6 +38,8 @@ type ForkJoinOptions struct {
 //	    locked OS thread or in a synctest bubble.
 type ForkJoin struct {
 	options ForkJoinOptions
+	as      Scheduler // what its tasks have as their scheduler: itself, or one that is made of it
+	lane    *lane     // nil: its carriers are not locked to OS threads
 
 	shared struct {
 		sync.Mutex
@@ -48,7 +50,9 @@ type ForkJoin struct {
 	sharedLen atomic.Int64
 
 	workers atomic.Pointer[[]*worker] // all that run; changed under mu
-	pool    pool
+	pool    *pool
+	made    atomic.Int64 // routines, by carriers that have stopped
+	unpool  sync.Once
 
 	idleCount atomic.Int32 // carriers that sleep, or could be started
 	searching atomic.Int32 // carriers that were woken and have found nothing yet
@@ -78,10 +82,22 @@ func NewForkJoin(o ForkJoinOptions) (*ForkJoin, error) {
 		return nil, err
 	}
 	fj := newForkJoin(o)
+	fj.as = fj
+	fj.begin()
+	return fj, nil
+}
+
+// begin starts the watchdog, which starts carriers.
+func (fj *ForkJoin) begin() {
+	if fj.pool == nil {
+		if fj.pool = &routines; bubbled() {
+			fj.pool = new(pool)
+		}
+	}
+	fj.pool.enter()
 	fj.running.Add(1)
 	go fj.watch()
 	forkJoins.add(fj)
-	return fj, nil
 }
 
 func (o ForkJoinOptions) check() (ForkJoinOptions, error) {
@@ -121,7 +137,10 @@ func (fj *ForkJoin) Execute(t *Task) error {
 	if t.marks.And(^ticket)&ticket == 0 {
 		return nil // not submitted, or somebody has it already
 	}
-	err := fj.share(t, t, 1)
+	err := fj.suits(t)
+	if err == nil {
+		err = fj.share(t, t, 1)
+	}
 	if err != nil {
 		t.marks.Or(ticket) // another scheduler may take it
 	}
@@ -136,7 +155,7 @@ func (fj *ForkJoin) Parallelism() int { return fj.options.Parallelism }
 // one that a carrier of fj executes for another scheduler.
 func (fj *ForkJoin) Close() error {
 	t := Current()
-	if w := t.worker(); w != nil && w.fj == fj || t != nil && t.sched == Scheduler(fj) {
+	if w := t.worker(); w != nil && w.fj == fj || t != nil && t.sched == fj.as {
 		return fmt.Errorf("sched: close: %w", ErrOnThread)
 	}
 	fj.mu.Lock()
@@ -157,7 +176,25 @@ func (fj *ForkJoin) Close() error {
 	}
 	fj.running.Wait()
 	forkJoins.remove(fj)
-	fj.pool.close()
+	fj.unpool.Do(func() {
+		if fj.lane != nil {
+			return // the carrier has done it
+		}
+		done := make(chan struct{})
+		go func() { // the caller's goroutine may be locked to an OS thread
+			defer close(done)
+			fj.pool.leave(int(fj.made.Load()))
+		}()
+		<-done
+	})
+	return nil
+}
+
+// suits tells why no carrier can continue t, which was not submitted to this scheduler before.
+func (fj *ForkJoin) suits(t *Task) error {
+	if t.at != nil && !t.at.FitsTo(0) {
+		return ErrLockedCarrier
+	}
 	return nil
 }
 

@@ -43,7 +43,8 @@ func (t *Task) Preferred() flight.CarrierID { return flight.CarrierID(t.prefers.
 
 // UnparkOn unparks t and makes s its scheduler from then on, and that of the threads that it starts. It returns [ErrNotParked], and does nothing, if t is not parked: what is
 // under way cannot be moved. A pinned thread is not parked; one with a goroutine of its own cannot be moved at all
-// ([ErrBound]), nor given one. Any other error is the refusal of s; t then stays parked, and where it was.
+// ([ErrBound]), nor given one. A thread that has begun on a locked carrier, as those of [Pinned] are, can go on there alone, and no other thread
+// can ([ErrLockedCarrier]). Any other error is the refusal of s; t then stays parked, and where it was.
 func (t *Task) UnparkOn(s Scheduler) error {
 	own, _ := t.Own()
 	if _, toOwn := s.(bound); own || toOwn {
@@ -62,8 +63,10 @@ func (t *Task) UnparkOn(s Scheduler) error {
 	me := Current()
 	t.recordUnpark(me)
 	for {
-		err := t.submit(me)
-		if err == nil {
+		err := t.suits()
+		if err != nil {
+			t.recordRefusal(me)
+		} else if err = t.submit(me); err == nil {
 			return nil
 		}
 		t.lockMark(moving)
@@ -84,4 +87,15 @@ func (t *Task) UnparkOn(s Scheduler) error {
 			return err
 		}
 	}
+}
+
+// suits tells why the scheduler of t, which was not its scheduler before, cannot continue it, where that is known. Others find out by [Task.Run].
+func (t *Task) suits() error {
+	switch s := t.sched.(type) {
+	case *ForkJoin:
+		return s.suits(t)
+	case *Single:
+		return s.fj.suits(t)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package sched
 import (
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 )
@@ -10,8 +11,12 @@ import (
 // A pool keeps the routines of threads that have ended for those that are yet to begin: creation then costs
 // a switch, not a goroutine. Carriers have some of their own; this is what they share.
 //
+// Threads that move take routines from one scheduler to another, and slots too, so that a routine of one may be in the home of
+// another's. Hence one pool serves all, [routines], and a routine can end once all that stand in its way are idle. A pool of their own have schedulers
+// whose routines others cannot continue: those in a synctest bubble, and carriers that are locked to an OS thread.
+//
 // Routines cost about 2.7 KB each, so a crowd that has passed is let go: what was never needed for [trimEvery] is
-// retired by half.
+// retired by half, and what a scheduler has made when it is closed.
 type pool struct {
 	mu struct {
 		sync.Mutex
@@ -20,13 +25,17 @@ type pool struct {
 		low     int // the fewest since the last trim
 		doomed  []*coro.Routine
 		trimmer *time.Timer
-		closed  bool
+		users   int // schedulers that are not closed
 	}
 	trimming sync.Mutex // held while routines are being retired
+	later    func()     // asks who alone may retire the routines to trim; nil: everybody may
 }
 
+// routines is the pool of all schedulers that need none of their own.
+var routines pool
+
 const (
-	keepFree  = 1024 // routines that are never retired before the scheduler is closed
+	keepFree  = 1024 // routines that are never retired while there are schedulers
 	trimEvery = 5 * time.Second
 
 	localFree = 256 // routines a carrier keeps for itself
@@ -37,7 +46,10 @@ func (w *worker) spare() *coro.Routine {
 	r := w.free
 	if r == nil {
 		if r, w.freeLen = w.fj.pool.take(localFree / 2); r == nil {
-			return coro.New(execute)
+			w.made++
+			r = coro.New(execute)
+			r.Pool = unsafe.Pointer(w.fj.pool)
+			return r
 		}
 	}
 	w.free = r.Next
@@ -64,9 +76,28 @@ func (w *worker) rest(r *coro.Routine) {
 	w.freeLen++
 }
 
+// poolOf returns the pool of a routine that has ended its task where no pool is: [Task.Run]. It returns nil for one that was
+// made by Run in a synctest bubble, and has no pool at all.
+func poolOf(r *coro.Routine) *pool {
+	switch p := (*pool)(r.Pool); {
+	case p != nil:
+		return p
+	case bubbled():
+		return nil
+	}
+	return &routines
+}
+
+// enter counts a scheduler that uses the pool; leave is its end.
+func (p *pool) enter() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.users++
+}
+
 // put adds a chain of n idle routines.
 func (p *pool) put(first *coro.Routine, n int) {
-	if first == nil {
+	if first == nil || p == nil {
 		return
 	}
 	last := first
@@ -107,30 +138,69 @@ func (p *pool) take(n int) (first *coro.Routine, got int) {
 
 // doom takes in a routine that can only end.
 func (p *pool) doom(r *coro.Routine) {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.doomed = append(p.mu.doomed, r)
 	p.scheduleLocked()
 }
 
+// keepLocked is how many idle routines the pool keeps in any case.
+func (p *pool) keepLocked() int {
+	if p.mu.users == 0 {
+		return 0
+	}
+	return keepFree
+}
+
 func (p *pool) scheduleLocked() {
-	if p.mu.trimmer != nil || p.mu.closed || p.mu.n <= keepFree && len(p.mu.doomed) == 0 {
+	if p.mu.trimmer != nil || p.mu.n <= p.keepLocked() && len(p.mu.doomed) == 0 {
 		return
 	}
 	p.mu.low = p.mu.n
-	p.mu.trimmer = time.AfterFunc(trimEvery, func() { p.trim(false) })
+	trim := p.trim
+	if p.later != nil {
+		trim = p.later
+	}
+	p.mu.trimmer = time.AfterFunc(trimEvery, trim)
 }
 
-// trim retires what is too much, or everything. It runs on a goroutine of its own.
-func (p *pool) trim(all bool) {
+// trim retires what was too much for a while.
+func (p *pool) trim() {
+	p.retire(func() int {
+		p.mu.trimmer = nil
+		if p.mu.users == 0 {
+			return p.mu.n
+		}
+		return p.mu.n - max(keepFree, p.mu.n-p.mu.low/2)
+	})
+}
+
+// leave retires as many routines as a scheduler that uses the pool no more has made, or all if it was the last. The caller must not be
+// a thread, nor locked to an OS thread unless the routines' makers are, too.
+func (p *pool) leave(made int) {
+	p.retire(func() int {
+		p.mu.users--
+		if p.mu.users > 0 {
+			return min(made, p.mu.n)
+		}
+		if p.mu.trimmer != nil {
+			p.mu.trimmer.Stop()
+			p.mu.trimmer = nil
+		}
+		return p.mu.n
+	})
+}
+
+// retire ends as many idle routines as few, which is called with the lock, says, and the doomed. Those stay in whose home a thread
+// is suspended, or a routine that a carrier keeps for itself.
+func (p *pool) retire(fewLocked func() int) {
 	p.trimming.Lock()
 	defer p.trimming.Unlock()
 	p.mu.Lock()
-	if p.mu.closed && !all {
-		p.mu.Unlock()
-		return
-	}
-	p.mu.trimmer = nil
+	few := fewLocked()
 	// All idle routines must be at hand, not only the superfluous: any of them may be in
 	// the home of one that is to end.
 	var idle []*coro.Routine
@@ -140,41 +210,22 @@ func (p *pool) trim(all bool) {
 		idle = append(idle, r)
 		r = next
 	}
-	keep := 0
-	if !all {
-		keep = max(keepFree, p.mu.n-p.mu.low/2)
-	}
-	p.mu.free, p.mu.n, p.mu.low = nil, 0, 0
 	doomed := p.mu.doomed
-	p.mu.doomed = nil
+	p.mu.free, p.mu.n, p.mu.low, p.mu.doomed = nil, 0, 0, nil
 	p.mu.Unlock()
 
-	left, still := coro.Retire(idle, len(idle)-keep, doomed)
+	left, still := coro.Retire(idle, few, doomed)
+	progress := len(left)+len(still) < len(idle)+len(doomed)
 
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, r := range left {
 		r.Next = p.mu.free
 		p.mu.free = r
 	}
 	p.mu.n += len(left)
 	p.mu.doomed = append(p.mu.doomed, still...)
-	p.scheduleLocked()
-	p.mu.Unlock()
-}
-
-// close retires all routines that can end: all but those in whose home a thread is parked forever.
-func (p *pool) close() {
-	p.mu.Lock()
-	p.mu.closed = true
-	if p.mu.trimmer != nil {
-		p.mu.trimmer.Stop()
-		p.mu.trimmer = nil
+	if progress || p.mu.n > keepFree {
+		p.scheduleLocked() // else there is nothing to try again before something is put
 	}
-	p.mu.Unlock()
-	done := make(chan struct{})
-	go func() { // the caller's goroutine may be locked to an OS thread
-		defer close(done)
-		p.trim(true)
-	}()
-	<-done
 }

@@ -26,7 +26,8 @@ type carrier struct {
 	ring    *flight.Ring
 	id      flight.CarrierID
 
-	doomed *coro.Routine // has just gone back to the carrier's goroutine, which passes it on to be ended
+	rested *coro.Routine // has just gone back to the goroutine of a Run, which passes it on to its pool
+	doomed *coro.Routine // the same of any carrier, to be ended
 
 	instant flight.Ticks // a clock read while a thread ends, which serves all that comes of its end
 }
@@ -61,8 +62,11 @@ func (t *Task) Run() error {
 	c := lent.Get().(*carrier)
 	c.mount(t, nil)
 	c.finish()
+	if r := c.rested; r != nil {
+		poolOf(r).put(r, 1)
+	}
 	if r := c.doomed; r != nil {
-		Default().pool.doom(r)
+		poolOf(r).doom(r)
 	}
 	*c = carrier{}
 	lent.Put(c)
@@ -223,7 +227,7 @@ func (c *carrier) finish() {
 
 // again submits a thread that has just left and can go on.
 func (c *carrier) again(t *Task) {
-	if w := c.worker; w != nil && t.sched == Scheduler(w.fj) {
+	if w := c.worker; w != nil && t.sched == w.fj.as {
 		if c.then == toQueue && w.fj.sharedLen.Load() > 0 && w.queue.looksEmpty() {
 			// At the end of its own queue it would be the next again.
 			if w.fj.share(t, t, 1) == nil {
@@ -343,7 +347,7 @@ func (t *Task) end(r *coro.Routine) bool {
 			return false // Run's goroutine is in it, and goes on
 		}
 		// t was executed by a ForkJoin before, and a stranger may be in the home of r (S3).
-		c.doomed = r
+		c.rested = r
 		return r.Idle(c.ret)
 	}
 	now := c.instant

@@ -96,6 +96,7 @@ type Task struct {
 	word    atomic.Uint32
 	marks   atomic.Uint32
 	prefers atomic.Uint32 // a flight.CarrierID; 0: none
+	lane    uint32        // of a Pinned: 1 + the number of the carrier it is assigned to. Written by whoever submits it
 
 	id    flight.ThreadID
 	body  Body
@@ -332,8 +333,13 @@ func (t *Task) recordRefusal(me *Task) {
 }
 
 func (t *Task) handOver(me *Task) error {
-	if fj, ok := t.sched.(*ForkJoin); ok {
-		return fj.submit(t, me.worker())
+	switch s := t.sched.(type) {
+	case *ForkJoin:
+		return s.submit(t, me.worker())
+	case *Single:
+		return s.fj.submit(t, me.worker())
+	case *Pinned:
+		return s.submit(t, me.worker())
 	}
 	t.marks.Or(ticket)
 	err := t.sched.Execute(t)

@@ -22,6 +22,7 @@ type worker struct {
 	endID   uint64
 	free    *coro.Routine
 	freeLen int
+	made    int    // routines
 	ticks   uint32 // see progress.go
 	fair    uint32 // the ticks when the carrier last looked at the shared queue first
 	extra   bool   // beyond Parallelism
@@ -129,6 +130,9 @@ func (w *worker) hasMore() bool {
 func (w *worker) run() {
 	fj := w.fj
 	defer fj.running.Done()
+	if fj.lane != nil {
+		fj.lane.begin(w)
+	}
 	pprof.SetGoroutineLabels(context.Background()) // not those of who made the scheduler: threads' goroutines are made here
 	w.event(flight.EventCarrierStart)
 	w.ring.SetCarrier(flight.CarrierRunning)
@@ -138,6 +142,10 @@ func (w *worker) run() {
 		w.ring.Release()
 		carrierIDs.put(w.id)
 		fj.pool.put(w.free, w.freeLen)
+		fj.made.Add(int64(w.made))
+		if fj.lane != nil {
+			fj.pool.leave(0) // here, where the routines were made
+		}
 	}()
 	for {
 		t := w.find()
@@ -195,6 +203,9 @@ func (w *worker) find() *Task {
 		if t != nil {
 			return t
 		}
+		if fj.lane != nil {
+			fj.lane.trim(fj)
+		}
 		if !w.sleep() {
 			return nil
 		}
@@ -209,6 +220,9 @@ const lingerRounds = 12
 
 func (w *worker) linger() *Task {
 	fj := w.fj
+	if fj.lane != nil {
+		return nil // to get its OS thread back costs more than to be woken
+	}
 	if !w.searching {
 		w.searching = true
 		fj.searching.Add(1)

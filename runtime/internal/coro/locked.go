@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// A lockState tells to which OS thread a goroutine is locked, and how often: the address of the runtime's m plus the number
+// A LockState tells to which OS thread a goroutine is locked, and how often: the address of the runtime's m plus the number
 // of locks, 0 when it is not locked, or when that cannot be read (see [CanProbe]).
-type lockState uintptr
+type LockState uintptr
 
 // lockedM is the offset in runtime.g of the word that holds the m a goroutine is locked to, or 0 if
 // it was not found.
@@ -124,20 +124,21 @@ func probeCount() (offset uintptr) {
 	return offset
 }
 
-func currentLock() lockState {
+// CurrentLock returns the lock state of the calling goroutine: 0 if it is not locked.
+func CurrentLock() LockState {
 	if lockedM == 0 {
 		return 0
 	}
 	m := *gWord(getg(), lockedM)
 	if m == 0 || lockCount == 0 {
-		return lockState(m)
+		return LockState(m)
 	}
-	return lockState(m + uintptr(*(*uint32)(unsafe.Pointer(gWord(m, lockCount)))))
+	return LockState(m + uintptr(*(*uint32)(unsafe.Pointer(gWord(m, lockCount)))))
 }
 
 // Locked reports whether the calling goroutine is locked to an OS thread. It always says no where
 // [CanProbe] does.
-func Locked() bool { return currentLock() != 0 }
+func Locked() bool { return CurrentLock() != 0 }
 
 // Refit undoes the calls of runtime.LockOSThread that the caller's task has left behind, so that the caller, who
 // fitted into the slot when the task began, fits again. The OS thread lives on, unlike that of a goroutine which ends locked.

@@ -18,6 +18,9 @@ type Routine struct {
 	// Lent is what package sched keeps for the tasks that execute on the routine, one after the other.
 	Lent unsafe.Pointer
 
+	// Pool is what package sched keeps the routine in while it is idle.
+	Pool unsafe.Pointer
+
 	// Labels are what package sched has labelled the goroutine with, for profilers.
 	Labels unsafe.Pointer
 

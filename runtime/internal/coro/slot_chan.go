@@ -51,5 +51,8 @@ func (s *Slot) start(r *Routine, main func(*Routine)) {
 // thread may wait on a channel.
 func (s *Slot) Fits() bool { return true }
 
+// FitsTo is [Slot.Fits] for a goroutine whose lock state is l: always true.
+func (s *Slot) FitsTo(l LockState) bool { return true }
+
 // Binds tells whether [Slot.Fits] is ever false.
 const Binds = false

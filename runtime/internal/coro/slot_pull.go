@@ -22,7 +22,7 @@ import (
 type Slot struct {
 	swap [2]func() (struct{}, bool) // next and yield, in turn
 	turn uint
-	lock lockState
+	lock LockState
 }
 
 // Switch suspends the caller in the slot and continues the goroutine that was in it. It returns when somebody
@@ -40,7 +40,7 @@ func (s *Slot) Switch() {
 
 // start makes the goroutine of r, whose home the slot is. It runs main when the slot is first switched to.
 func (s *Slot) start(r *Routine, main func(*Routine)) {
-	s.lock = currentLock()
+	s.lock = CurrentLock()
 	s.swap[1], _ = iter.Pull(func(yield func(struct{}) bool) {
 		// An argument and a result of no size are passed in no register and no memory, so yield can be
 		// called as next is. check would not survive if not.
@@ -57,7 +57,10 @@ func (s *Slot) start(r *Routine, main func(*Routine)) {
 
 // Fits reports whether the calling goroutine may switch to the slot: it is locked to the same OS
 // thread, or none, as the slot's maker was.
-func (s *Slot) Fits() bool { return s.lock == currentLock() }
+func (s *Slot) Fits() bool { return s.lock == CurrentLock() }
+
+// FitsTo is [Slot.Fits] for a goroutine whose lock state is l.
+func (s *Slot) FitsTo(l LockState) bool { return s.lock == l }
 
 // Binds tells whether [Slot.Fits] is ever false.
 const Binds = true

@@ -1,0 +1,70 @@
+package sched_test
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/sched"
+	"github.com/vtscope/vtscope/runtime/vthread"
+)
+
+// A mixing scheduler has its tasks executed by others in turn, and on goroutines.
+type mixing struct {
+	others []sched.Scheduler
+	n      atomic.Uint32
+}
+
+func (m *mixing) Execute(t *sched.Task) error {
+	if i := int(m.n.Add(1)) % (len(m.others) + 1); i < len(m.others) {
+		return m.others[i].Execute(t)
+	}
+	go t.Run()
+	return nil
+}
+
+// S3: after this, routines of each scheduler are in homes of the others'.
+func TestRoutinesThatEndAwayFromTheirSchedulerAreRetired(t *testing.T) {
+	const rounds, threads = 10, 20
+	before := 0
+	for round := range rounds {
+		if round == 1 { // what is started once, has
+			sched.RetireIdle()
+			before = runtime.NumGoroutine()
+		}
+		m := &mixing{}
+		var closing []*sched.ForkJoin
+		for range 2 {
+			fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.others, closing = append(m.others, fj), append(closing, fj)
+		}
+		var all []*vthread.Thread
+		for i := range threads {
+			all = append(all, vthread.Builder{Scheduler: m}.Start(func() {
+				for range 5 {
+					vthread.Yield()
+					vthread.ParkFor(time.Microsecond)
+				}
+				if i%4 == 0 {
+					runtime.Goexit()
+				}
+			}))
+		}
+		for _, th := range all {
+			returns(t, "a thread", th.Join)
+		}
+		for _, fj := range closing {
+			if err := fj.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	await(t, "the end of all goroutines", func() bool {
+		sched.RetireIdle()
+		return runtime.NumGoroutine() <= before
+	})
+}
