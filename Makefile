@@ -80,7 +80,7 @@ shard = awk -v shard='$(or $(SHARD),1/1)' 'BEGIN { split(shard, s, "/") } (NR - 
 
 # --- check ---
 
-checks := fmt vet lint generate ui skips race invariants chan-coro no-linkname one-processor recorder-off no-cgo darwin windows arm64
+checks := fmt vet lint generate ui skips conformance race invariants chan-coro no-linkname one-processor recorder-off no-cgo darwin windows arm64
 check: $(checks:%=check-%)
 	@echo "check: $(words $(checks)) of $(words $(checks)) passed"
 
@@ -147,6 +147,8 @@ check-ui:
 
 check-skips:
 	@! grep -rnE '\.(SkipNow\(|Skip\(\))' --include='*_test.go' . || { echo "a skip without a reason"; exit 1; }
+
+check-conformance: conformance
 
 # --- the rest ---
 

@@ -77,7 +77,7 @@ func module(t *testing.T, tests string) {
 		t.Fatal(err)
 	}
 	write(filepath.Join("p", "p.go"), "package p\n")
-	write(filepath.Join("p", "p_test.go"), "package p\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nvar _ = os.Exit\n\n"+tests)
+	write(filepath.Join("p", "p_test.go"), "package p\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nvar _, skip = os.Exit, (*testing.T).Skip\n\n"+tests)
 }
 
 // passing is a test that shows AA-01.
@@ -104,11 +104,11 @@ func TestCheckFindsWhatIsMissing(t *testing.T) {
 			"AA 0/0/1", "it is so"},
 		{"a failure of a row that waits", "// AA-02\nfunc TestTwo(t *testing.T) { t.Error() }\n\n" + passing, []behaviour{{"AA-01", "", tested}, {"AA-02", "", waits(network)}},
 			"AA 1/0/0", "TestTwo failed 1 of 1 times"},
-		{"a skip", "// AA-01\nfunc TestOne(t *testing.T) { t.Skip(\"no such kernel\") }\n", []behaviour{{"AA-01", "", tested}},
+		{"a skip", "// AA-01\nfunc TestOne(t *testing.T) { skip(t, \"no such kernel\") }\n", []behaviour{{"AA-01", "", tested}},
 			"AA 0/0/1", "TestOne was skipped: p_test.go:11: no such kernel"},
-		{"a skip of a part", "// AA-01\nfunc TestOne(t *testing.T) { t.Run(\"sub\", func(t *testing.T) { t.Skip() }) }\n", []behaviour{{"AA-01", "", tested}},
+		{"a skip of a part", "// AA-01\nfunc TestOne(t *testing.T) { t.Run(\"sub\", func(t *testing.T) { skip(t) }) }\n", []behaviour{{"AA-01", "", tested}},
 			"AA 0/0/1", "TestOne was skipped: p_test.go:11:"},
-		{"a part that fails after a skip", "// AA-01\nfunc TestOne(t *testing.T) {\n\tt.Run(\"a\", func(t *testing.T) { t.Skip() })\n\tt.Run(\"b\", func(t *testing.T) { t.Fail() })\n}\n", []behaviour{{"AA-01", "", tested}},
+		{"a part that fails after a skip", "// AA-01\nfunc TestOne(t *testing.T) {\n\tt.Run(\"a\", func(t *testing.T) { skip(t) })\n\tt.Run(\"b\", func(t *testing.T) { t.Fail() })\n}\n", []behaviour{{"AA-01", "", tested}},
 			"AA 0/0/1", "TestOne failed"},
 		{"an exit in the middle", "// AA-01\nfunc TestOne(t *testing.T) { os.Exit(0) }\n", []behaviour{{"AA-01", "", tested}},
 			"AA 0/0/1", "TestOne"},
