@@ -42,9 +42,7 @@ func (s *Slot) Switch() {
 func (s *Slot) start(r *Routine, main func(*Routine)) {
 	s.lock = CurrentLock()
 	s.swap[1], _ = iter.Pull(func(yield func(struct{}) bool) {
-		// An argument and a result of no size are passed in no register and no memory, so yield can be
-		// called as next is. check would not survive if not.
-		r.home.swap[0] = *(*func() (struct{}, bool))(unsafe.Pointer(&yield))
+		r.home.swap[0] = asNext(yield)
 		// Written out, not a function of r: every frame here is walked in each garbage
 		// collection for each thread.
 		g := getg()
@@ -53,6 +51,17 @@ func (s *Slot) start(r *Routine, main func(*Routine)) {
 		defer table.remove(g)
 		main(r)
 	})
+}
+
+// asNext is yield, to be called as next is: an argument and a result of no size are passed in no register and no memory. check
+// would not survive if not.
+//
+// It is not inlined: a goroutine may panic through the caller ([Routine.Exit]), and then Go's garbage collector looks at where an argument
+// whose address was taken would be spilled, even if it never was. TestRoutinesMayExitDuringGarbageCollections shows it.
+//
+//go:noinline
+func asNext(yield func(struct{}) bool) func() (struct{}, bool) {
+	return *(*func() (struct{}, bool))(unsafe.Pointer(&yield))
 }
 
 // Fits reports whether the calling goroutine may switch to the slot: it is locked to the same OS
