@@ -95,6 +95,9 @@ func (t *Task) parkInPlace(p Pause) {
 			c.worker.fj.watchIfAsleep()
 		}
 		if unparked = !m.armed || !m.firedBefore(t, blocking); unparked {
+			if Simulating() {
+				t.holdSimulated()
+			}
 			<-m.unpin
 		}
 	} else {
@@ -107,14 +110,16 @@ func (t *Task) parkInPlace(p Pause) {
 	if pinned {
 		pinEnds(t, why, 0)
 	}
-	if t.rec == nil {
-		return
+	if t.rec != nil {
+		now := flight.Now()
+		t.rec.Resumed(now)
+		if pinned {
+			c.emit(now, flight.EventPinned, why, stack, t.id, uint64(now.Sub(began)))
+			c.ring.SetCarrier(flight.CarrierRunning)
+		}
 	}
-	now := flight.Now()
-	t.rec.Resumed(now)
-	if pinned {
-		c.emit(now, flight.EventPinned, why, stack, t.id, uint64(now.Sub(began)))
-		c.ring.SetCarrier(flight.CarrierRunning)
+	if Simulating() {
+		t.resumedSimulated()
 	}
 }
 

@@ -25,4 +25,5 @@
 //
 // task.go: the words of the state machine. switch.go: what happens when a thread leaves its carrier. forkjoin.go: where tasks are put;
 // worker.go: how a carrier finds them; idle.go: who sleeps and who is woken. watchdog.go: what happens when carriers are held.
+// simulated.go: one thread at a time, for tests.
 package sched

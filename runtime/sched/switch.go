@@ -287,6 +287,9 @@ func (t *Task) runBody() {
 		}
 		t.ended(flight.ReasonGoexit, nil)
 	}()
+	if Simulating() {
+		t.beginSimulated()
+	}
 	t.body.Run()
 	returned = true
 	t.ended(flight.ReasonEnd, nil)
@@ -298,13 +301,13 @@ func (t *Task) handle(v any) {
 	returned := false
 	defer func() {
 		if !returned {
-			if again := recover(); again != nil {
+			if again := recover(); again != nil && !t.panicSimulated(again) {
 				Crash(t, again)
 			}
 		}
 		t.ended(flight.ReasonPanic, v)
 	}()
-	if !t.body.Handles(v) {
+	if !t.body.Handles(v) && !t.panicSimulated(v) {
 		Crash(t, v)
 	}
 	returned = true
@@ -315,6 +318,9 @@ func (t *Task) handle(v any) {
 func (t *Task) ended(how flight.Reason, value any) {
 	t.word.Store(done)
 	t.moved(flight.StateDone)
+	if Simulating() {
+		t.endSimulated(how)
+	}
 	c := t.on
 	if rec := t.rec; rec != nil {
 		now := flight.Now()

@@ -383,7 +383,9 @@ func (t *Task) unblock(was uint32, me *Task) {
 		t.moved(flight.StateRunnable)
 		t.recordUnpark(me)
 	}
-	t.timer.unpin <- struct{}{}
+	if !t.unholdSimulated() {
+		t.timer.unpin <- struct{}{}
+	}
 }
 
 // ready submits a task that the caller has just moved from the word was to runnable.
@@ -448,6 +450,9 @@ type Pause struct {
 // leave its carrier, because it is locked to an OS thread or in a pin section, holds it while it waits: it is pinned. The interrupt
 // status plays no part.
 func (t *Task) Park(p Pause) (hadPermit bool) {
+	if Simulating() {
+		t.parkSimulated(p)
+	}
 	w := t.word.Load()
 	if w&stateMask == leased {
 		t.word.Store(w&^stateMask | runnable)
@@ -477,6 +482,9 @@ func (t *Task) Park(p Pause) (hadPermit bool) {
 	s := t.depart(c, then, now)
 	s.Switch()
 	t.on.finish()
+	if Simulating() {
+		t.resumedSimulated()
+	}
 	return false
 }
 
@@ -536,6 +544,7 @@ func (t *Task) keepPermit() {
 func (t *Task) Yield() {
 	c := t.on
 	switch {
+	case Simulating() && t.yieldSimulated():
 	case c.ret == nil:
 		c.emitNow(flight.EventYield, t.id)
 		runtime.Gosched()

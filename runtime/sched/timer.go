@@ -28,6 +28,8 @@ type timer struct {
 	bubbled *time.Timer   // instead of the heap, for threads in a synctest bubble; guarded by timers.mu
 	unpin   chan struct{} // wakes the task while it is blocked (K4); lazily made
 
+	simulated *Simulated // in whose list it is, instead of the heap
+
 	waiter Waiter // see NewWaiter
 }
 
@@ -69,6 +71,10 @@ func (m *timer) arm(t *Task, when time.Duration, park uint32) {
 	m.fired.Store(false)
 	m.park = park
 	m.armed = true
+	if s, ok := t.sched.(*Simulated); ok {
+		s.arm(m, when)
+		return
+	}
 	if _, bubbled := t.sched.(goroutines); bubbled || when < 0 { // whatever scheduler a bubble has: see bubbled
 		timers.mu.Lock()
 		defer timers.mu.Unlock()
@@ -92,7 +98,9 @@ func (m *timer) arm(t *Task, when time.Duration, park uint32) {
 // disarm stops the timer and reports whether it had fired.
 func (m *timer) disarm() (fired bool) {
 	m.armed = false
-	if m.bubbled != nil {
+	if m.simulated != nil {
+		m.simulated.disarm(m)
+	} else if m.bubbled != nil {
 		timers.mu.Lock()
 		m.bubbled.Stop()
 		m.bubbled = nil
