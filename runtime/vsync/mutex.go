@@ -30,13 +30,28 @@ const (
 )
 
 // TryLock takes the lock if nobody holds it, and reports whether it did. It does not block.
-func (m *Mutex) TryLock() bool { return m.word.CompareAndSwap(free, held) }
+func (m *Mutex) TryLock() bool {
+	if sched.Simulating() {
+		return m.tryLockSimulated()
+	}
+	return m.tryLock()
+}
+
+func (m *Mutex) tryLock() bool { return m.word.CompareAndSwap(free, held) }
 
 // Lock takes the lock. While somebody else holds it, a thread parks and a goroutine blocks.
 func (m *Mutex) Lock() {
-	if m.TryLock() {
+	if sched.Simulating() {
+		m.lockSimulated()
 		return
 	}
+	if !m.tryLock() {
+		m.wait()
+	}
+}
+
+// wait is Lock when somebody holds the lock.
+func (m *Mutex) wait() {
 	w := m.enqueue()
 	if w == nil {
 		return
@@ -44,9 +59,11 @@ func (m *Mutex) Lock() {
 	w.Wait(sched.Pause{
 		State:   flight.StateBlocked,
 		Reason:  flight.ReasonLock,
-		Blocker: flight.BlockLock(uintptr(unsafe.Pointer(m))),
+		Blocker: m.blocker(),
 	})
 }
+
+func (m *Mutex) blocker() flight.Blocker { return flight.BlockLock(uintptr(unsafe.Pointer(m))) }
 
 // enqueue returns a waiter that will be woken as the holder, or nil if the lock was freed meanwhile, and taken.
 func (m *Mutex) enqueue() *sched.Waiter {
@@ -54,7 +71,7 @@ func (m *Mutex) enqueue() *sched.Waiter {
 	q.Lock()
 	defer q.Unlock()
 	for {
-		if m.TryLock() {
+		if m.tryLock() {
 			return nil
 		}
 		if m.word.Load() == wanted || m.word.CompareAndSwap(held, wanted) {
@@ -74,9 +91,17 @@ func (m *Mutex) enqueue() *sched.Waiter {
 // Unlock gives the lock to whoever has waited longest, or frees it. Anybody may call it, not only who
 // took the lock. It does not block. It panics if the lock is free.
 func (m *Mutex) Unlock() {
-	if m.word.CompareAndSwap(held, free) {
+	if sched.Simulating() {
+		m.unlockSimulated()
 		return
 	}
+	if !m.word.CompareAndSwap(held, free) {
+		m.handOver()
+	}
+}
+
+// handOver is Unlock when somebody is queued.
+func (m *Mutex) handOver() {
 	q := &m.queue
 	q.Lock()
 	w := q.first

@@ -105,6 +105,13 @@ func (b Builder) Start(f func()) *Thread {
 
 // TryStart is [Builder.Start] that returns the scheduler's refusal, and then a thread that is new.
 func (b Builder) TryStart(f func()) (*Thread, error) {
+	t, err := b.tryStart(f)
+	sched.Point(sched.OpStart, flight.BlockThread(t.ID()))
+	return t, err
+}
+
+// tryStart is TryStart for callers that hold a lock of Go's: no point of a simulation.
+func (b *Builder) tryStart(f func()) (*Thread, error) {
 	me := sched.Current()
 	t := b.make(me, f)
 	if err := t.task.Start(me, t.birth(f)); err != nil {
@@ -223,5 +230,6 @@ func (t *Thread) Start() error {
 		r.unstarted.Stop()   // which does nothing if there is none
 		runtime.KeepAlive(t) // else it may be under way, and the record somebody else's by now
 	}
+	sched.Point(sched.OpStart, flight.BlockThread(t.ID()))
 	return nil
 }

@@ -93,6 +93,7 @@ func Yield() {
 func (t *Thread) Interrupt() error {
 	err := t.task.Interrupt()
 	t.interruptContext()
+	sched.Point(sched.OpInterrupt, flight.BlockThread(t.ID()))
 	return err
 }
 
@@ -102,6 +103,7 @@ func (t *Thread) IsInterrupted() bool { return t.task.Interrupted() }
 // Interrupted clears the calling thread's interrupt status, and reports whether it was set. On a plain goroutine, which cannot be
 // interrupted, it returns false.
 func Interrupted() bool {
+	sched.Point(sched.OpPoint, 0) // a thread may wait for it in a loop
 	t := sched.Current()
 	return t != nil && t.TakeInterrupt()
 }

@@ -169,6 +169,7 @@ func (t *Thread) Unpark() error {
 	if err := t.task.Unpark(); err != nil {
 		return fmt.Errorf("vthread: unpark %s: %w", t, err)
 	}
+	sched.Point(sched.OpUnpark, flight.BlockThread(t.ID()))
 	return nil
 }
 
