@@ -1,0 +1,225 @@
+package vthread
+
+import (
+	"errors"
+	"reflect"
+	"unsafe"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/sched"
+)
+
+// ErrClosed is the error of [Recv] when the channel is closed and empty.
+var ErrClosed = errors.New("channel is closed")
+
+// Recv receives a value from ch. Where a plain receive would hold the carrier while it waits, here the thread parks. It returns [ErrClosed]
+// when ch is closed and empty. A nil channel has no value, ever. If the calling thread is interrupted, or was before, Recv clears the
+// interrupt status and returns [ErrInterrupted], and has received nothing. On a plain goroutine it is a plain receive.
+func Recv[T any](ch <-chan T) (T, error) {
+	var r received[T]
+	me := sched.Current()
+	if me == nil {
+		r.value, r.open = <-ch
+		return r.result()
+	}
+	if me.TakeInterrupt() {
+		return r.value, ErrInterrupted
+	}
+	select {
+	case r.value, r.open = <-ch:
+		return r.result()
+	default:
+	}
+	late, err := stand(me, address(ch), func(quit <-chan struct{}) (r received[T], did bool) {
+		select {
+		case r.value, r.open = <-ch:
+			return r, true
+		case <-quit:
+			return r, false
+		}
+	})
+	if err != nil {
+		return late.value, err
+	}
+	return late.result()
+}
+
+type received[T any] struct {
+	value T
+	open  bool
+}
+
+func (r received[T]) result() (T, error) {
+	if !r.open {
+		return r.value, ErrClosed
+	}
+	return r.value, nil
+}
+
+// Send sends v to ch. Where a plain send would hold the carrier while it waits, here the thread parks. It panics if ch is closed, or
+// is closed meanwhile, as a plain send does. A nil channel takes no value, ever. If the calling thread is interrupted, or was before, Send
+// clears the interrupt status and returns [ErrInterrupted], and has sent nothing; there is no other error. On a plain goroutine it is a plain send.
+func Send[T any](ch chan<- T, v T) error {
+	me := sched.Current()
+	if me == nil {
+		ch <- v
+		return nil
+	}
+	if me.TakeInterrupt() {
+		return ErrInterrupted
+	}
+	select {
+	case ch <- v:
+		return nil
+	default:
+	}
+	_, err := stand(me, address(ch), func(quit <-chan struct{}) (_ struct{}, did bool) {
+		select {
+		case ch <- v:
+			return struct{}{}, true
+		case <-quit:
+			return struct{}{}, false
+		}
+	})
+	return err
+}
+
+// A Case is an operation that [Select] may choose. [OnRecv], [OnSend] and [Otherwise] make one.
+type Case struct {
+	op     reflect.SelectCase
+	chosen func(value reflect.Value, open bool) // nil for nothing to do
+}
+
+// OnRecv is the case of a receive from ch. If it is chosen, Select calls f on its caller, unless f is nil; open is false if ch is closed and empty.
+func OnRecv[T any](ch <-chan T, f func(value T, open bool)) Case {
+	c := Case{op: reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ch)}}
+	if f != nil {
+		c.chosen = func(v reflect.Value, open bool) {
+			value, _ := v.Interface().(T) // which fails for a nil that T, an interface type, has no value of
+			f(value, open)
+		}
+	}
+	return c
+}
+
+// OnSend is the case of sending v to ch. If it is chosen, Select calls f on its caller, unless f is nil.
+func OnSend[T any](ch chan<- T, v T, f func()) Case {
+	// Through a pointer, so that an interface type stays one.
+	c := Case{op: reflect.SelectCase{Dir: reflect.SelectSend, Chan: reflect.ValueOf(ch), Send: reflect.ValueOf(&v).Elem()}}
+	if f != nil {
+		c.chosen = func(reflect.Value, bool) { f() }
+	}
+	return c
+}
+
+// Otherwise is the case that Select chooses if no other is ready, the default of a select statement. Select then calls f on its caller, unless f is nil.
+func Otherwise(f func()) Case {
+	c := Case{op: reflect.SelectCase{Dir: reflect.SelectDefault}}
+	if f != nil {
+		c.chosen = func(reflect.Value, bool) { f() }
+	}
+	return c
+}
+
+// Select is a select statement: it waits until one of the cases can go on, chooses one of those at random, and returns its index, after what it has
+// to call has returned. Where a select statement would hold the carrier while it waits, here the thread parks. A send to a closed channel
+// panics, and nil channels are never ready. If the calling thread is interrupted, or was before, Select clears the interrupt status and returns
+// [ErrInterrupted] with -1, and has neither sent nor received anything; there is no other error. It panics if there are two Otherwise, or more than
+// 65,535 cases. On a plain goroutine it is a select statement.
+func Select(cases ...Case) (index int, err error) {
+	me := sched.Current()
+	if me != nil && me.TakeInterrupt() {
+		return -1, ErrInterrupted
+	}
+	ops := make([]reflect.SelectCase, len(cases), len(cases)+1)
+	waits := true
+	for i, c := range cases {
+		ops[i] = c.op
+		waits = waits && c.op.Dir != reflect.SelectDefault
+	}
+	var s selected
+	if me == nil || !waits {
+		s.index, s.value, s.open = reflect.Select(ops)
+		return s.take(cases)
+	}
+	last := len(ops)
+	s.index, s.value, s.open = reflect.Select(append(ops, Otherwise(nil).op))
+	if s.index != last {
+		return s.take(cases)
+	}
+	var on uintptr
+	if len(ops) == 1 {
+		on = ops[0].Chan.Pointer()
+	}
+	s, err = stand(me, on, func(quit <-chan struct{}) (s selected, did bool) {
+		s.index, s.value, s.open = reflect.Select(append(ops, OnRecv(quit, nil).op))
+		return s, s.index != last
+	})
+	if err != nil {
+		return -1, err
+	}
+	return s.take(cases)
+}
+
+// selected is what reflect.Select returns.
+type selected struct {
+	index int
+	value reflect.Value
+	open  bool
+}
+
+func (s selected) take(cases []Case) (int, error) {
+	if f := cases[s.index].chosen; f != nil {
+		f(s.value, s.open)
+	}
+	return s.index, nil
+}
+
+// address tells channels apart.
+func address[Channel any](ch Channel) uintptr { return *(*uintptr)(unsafe.Pointer(&ch)) }
+
+// A stander waits for a thread in an operation on channels.
+//
+//	Q1  The operation reports whether it was done, or has quit. Whichever comes first decides: so a value is neither lost nor doubled.
+//	Q2  The thread that is interrupted closes quit, and waits for the answer. It is interrupted only if that is that it has quit.
+type stander[T any] struct {
+	waiter *sched.Waiter
+	quit   chan struct{}
+	do     func(quit <-chan struct{}) (result T, did bool)
+
+	// Written before waiter is woken.
+	result T
+	did    bool
+	panic  any
+}
+
+// stand parks the thread me, the caller, until do has returned on another goroutine. on is the channel, 0 for several.
+//
+// The goroutine is made for it, and ends: see [sched.Task.Elsewhere].
+func stand[T any](me *sched.Task, on uintptr, do func(quit <-chan struct{}) (result T, did bool)) (T, error) {
+	s := &stander[T]{waiter: sched.NewWaiter(me), quit: make(chan struct{}), do: do}
+	go s.run()
+	p := sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonCondition}
+	if on != 0 {
+		p.Blocker = flight.BlockCondition(on)
+	}
+	err := s.waiter.WaitWithin(sched.Limits{Interrupts: true}, p)
+	if err != nil {
+		close(s.quit)
+		s.waiter.Passed()
+		if s.did || s.panic != nil {
+			_ = me.Interrupt() // it stays interrupted. It runs: nobody can refuse it
+			err = nil
+		}
+	}
+	if s.panic != nil {
+		panic(s.panic)
+	}
+	return s.result, err
+}
+
+func (s *stander[T]) run() {
+	defer s.waiter.Wake()
+	defer func() { s.panic = recover() }() // of a send to a closed channel
+	s.result, s.did = s.do(s.quit)
+}
