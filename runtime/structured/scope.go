@@ -24,22 +24,7 @@ var (
 )
 
 // A Panic is what Join panics with when a forked thread has panicked.
-type Panic struct {
-	Thread string // as [vthread.Thread.String] has it
-	Value  any    // of the panic
-	Stack  []byte // of the thread, in Go's form, with the guilty frames
-}
-
-// Error returns the value and the stack.
-func (p *Panic) Error() string {
-	return fmt.Sprintf("panic in thread %s: %v\n\n%s", p.Thread, p.Value, p.Stack)
-}
-
-// Unwrap returns the panic's value if it is an error.
-func (p *Panic) Unwrap() error {
-	err, _ := p.Value.(error)
-	return err
-}
+type Panic = vthread.Panic
 
 // A Scope holds the threads that were forked in it. [Open] and [Run] make one.
 //
@@ -296,7 +281,7 @@ func (s *Scope) wait() {
 }
 
 func (s *Scope) panicked(t *vthread.Thread, value any, stack []byte) {
-	p := &Panic{Thread: t.String(), Value: value, Stack: stack}
+	p := &Panic{Thread: t.Label(), Value: value, Stack: stack}
 	s.mu.Lock()
 	if s.mu.err == nil {
 		s.mu.err, s.mu.panic = p, p
