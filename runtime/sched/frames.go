@@ -72,14 +72,3 @@ func sleepThrough(d time.Duration) {
 		me.marks.Or(interrupted)
 	}
 }
-
-// Mounted returns the tasks that were mounted and have not ended, in no order. It costs a pass over all routines; a task that is started or ends
-// meanwhile may be missing.
-func Mounted() (all []*Task) {
-	for _, p := range coro.Tasks() {
-		if t := (*Task)(p); !t.Done() {
-			all = append(all, t)
-		}
-	}
-	return all
-}

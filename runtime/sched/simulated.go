@@ -46,6 +46,7 @@ type Simulated struct {
 	rests   time.Duration // when pass was last called, since begun
 	rounds  int           // of V4
 	waited  bool
+	after   func() // see [Task.afterPark]
 	numbers []int
 
 	mu struct {
@@ -68,7 +69,7 @@ type SimulatedOptions struct {
 	Settle func()
 	// Choose returns the index in c.Ready of the thread that goes on, or -1 to end the simulation. It keeps nothing of c.
 	Choose func(c Choice) int
-	// MaxChoices is after how many choices the simulation fails, as one that does not end.
+	// MaxChoices is after how many choices the simulation fails, as one that does not end, or after ten times as many steps.
 	MaxChoices int
 }
 
@@ -91,11 +92,11 @@ type actor struct {
 	pause   Pause
 }
 
-// simulations is how many simulations there are in the process.
-var simulations atomic.Int32
+// hooks is how many simulations, and calls of [WatchStarts], there are in the process.
+var hooks atomic.Int32
 
 // Simulating reports whether there may be a simulation to tell of a [Point]. It costs one load.
-func Simulating() bool { return simulations.Load() > 0 }
+func Simulating() bool { return hooks.Load() > 0 }
 
 // NewSimulated returns a scheduler for the synctest bubble that the caller is in. [Simulated.Run] ends it.
 func NewSimulated(o SimulatedOptions) *Simulated {
@@ -105,7 +106,7 @@ func NewSimulated(o SimulatedOptions) *Simulated {
 	s.clock.Stop()
 	s.alarm = time.AfterFunc(never, s.overdue)
 	s.alarm.Stop()
-	simulations.Add(1)
+	hooks.Add(1)
 	return s
 }
 
@@ -125,7 +126,7 @@ func (s *Simulated) Run(start func()) *Failure {
 	s.clock.Stop()
 	s.alarm.Stop()
 	if !s.anyLeftLocked() {
-		simulations.Add(-1)
+		hooks.Add(-1)
 	} // else whoever is left, and goes on after all, ends at its next step
 	return m.failure
 }
@@ -212,6 +213,10 @@ func (s *Simulated) carry() {
 			return // it gave the turn away while it was here
 		}
 		s.alarm.Stop()
+		if s.after != nil {
+			go s.after()
+			s.after = nil
+		}
 	}
 }
 

@@ -160,6 +160,16 @@ func (t *Task) parkSimulated(p Pause) {
 	s.note(a, step)
 }
 
+// afterPark calls f on a goroutine of its own once t, the caller, has parked. It returns false if no simulation executes t: then it does not.
+func (t *Task) afterPark(f func()) bool {
+	s, a := t.simulation()
+	if a == nil || s.current.Load() != a {
+		return false
+	}
+	s.after = f
+	return true
+}
+
 // resumedSimulated is called on t when it goes on after a park.
 func (t *Task) resumedSimulated() {
 	if s, a := t.simulation(); a != nil {

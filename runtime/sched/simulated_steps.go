@@ -49,7 +49,9 @@ type Step struct {
 
 // note adds a step of a; nil for none.
 func (s *Simulated) note(a *actor, step Step) {
-	s.moves.Add(1)
+	if s.moves.Add(1) == 10*uint64(s.o.MaxChoices) {
+		s.fail(&Failure{Kind: Endless})
+	}
 	step.At = time.Since(s.begun)
 	if a != nil {
 		step.Thread = a.number

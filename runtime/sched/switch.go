@@ -319,6 +319,7 @@ func (t *Task) ended(how flight.Reason, value any) {
 	t.word.Store(done)
 	t.moved(flight.StateDone)
 	if Simulating() {
+		endSeen(t)
 		t.endSimulated(how)
 	}
 	c := t.on

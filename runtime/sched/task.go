@@ -265,7 +265,11 @@ func (t *Task) Start(me *Task, b Birth) error {
 			t.rec.Runnable(now, me.threadID())
 		}
 	}
+	if Simulating() {
+		startSeen(t)
+	}
 	if err := t.submit(me); err != nil {
+		endSeen(t)
 		t.moved(flight.StateNew)
 		t.rec.Refused(now, flight.StateNew, flight.ReasonNone)
 		t.word.Store(fresh)

@@ -56,7 +56,7 @@ func AwaitAll[T any](registers ...func(done func(T, error))) ([]T, error) {
 	for i, register := range registers {
 		register(func(value T, err error) {
 			if err != nil {
-				first.Fail(err)
+				first.settle(Failed, value, err)
 			}
 			all[i].finish(value, err)
 		})

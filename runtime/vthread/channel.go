@@ -22,6 +22,7 @@ func Recv[T any](ch <-chan T) (T, error) {
 		r.value, r.open = <-ch
 		return r.result()
 	}
+	sched.Point(sched.OpPoint, 0)
 	if me.TakeInterrupt() {
 		return r.value, ErrInterrupted
 	}
@@ -65,6 +66,7 @@ func Send[T any](ch chan<- T, v T) error {
 		ch <- v
 		return nil
 	}
+	sched.Point(sched.OpPoint, 0)
 	if me.TakeInterrupt() {
 		return ErrInterrupted
 	}
@@ -128,6 +130,7 @@ func Otherwise(f func()) Case {
 // 65,535 cases. On a plain goroutine it is a select statement.
 func Select(cases ...Case) (index int, err error) {
 	me := sched.Current()
+	sched.Point(sched.OpPoint, 0)
 	if me != nil && me.TakeInterrupt() {
 		return -1, ErrInterrupted
 	}

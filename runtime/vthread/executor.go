@@ -7,6 +7,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/sched"
 )
 
 // Errors of executors; test for them with errors.Is.
@@ -47,6 +50,7 @@ func Submit[T any](e *Executor, f func() (T, error)) (*Future[T], error) {
 		return nil, fmt.Errorf("vthread: submit: %w", err)
 	}
 	future.thread = t
+	sched.Point(sched.OpStart, flight.BlockThread(t.ID()))
 	return future, nil
 }
 
@@ -104,7 +108,7 @@ func (e *Executor) start(b Builder, f func()) (*Thread, error) {
 	if e.shut.Done() {
 		return nil, ErrShutdown
 	}
-	t, err := b.TryStart(f)
+	t, err := b.tryStart(f)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +213,7 @@ func check[T any](tasks []func() (T, error)) {
 func (e *Executor) Shutdown() {
 	e.gate.Lock()
 	defer e.gate.Unlock()
-	e.shut.Complete(true)
+	e.shut.settle(Succeeded, true, nil)
 }
 
 // ShutdownNow is [Executor.Shutdown] that also interrupts the threads of all tasks. There are never tasks that have no thread yet, so there are none to return.

@@ -21,10 +21,9 @@ var (
 	ErrGoexit    = errors.New("thread called runtime.Goexit")
 )
 
-// A Panic tells of a panic elsewhere: it is the error of a future whose task has panicked, and what [Blocking], and scopes of package
-// structured, panic with.
+// A Panic tells of a panic elsewhere: it is the error of a future whose task has panicked, and what [Blocking] panics with.
 type Panic struct {
-	Thread string // its [Thread.Label]; empty for a goroutine
+	Thread string // as [Thread.String] has it; empty for a goroutine
 	Value  any    // of the panic
 	Stack  []byte // in Go's form, with the guilty frames
 }
@@ -50,7 +49,7 @@ func newPanic(value any) *Panic {
 	}
 	p := &Panic{Value: value, Stack: panicstack.Of()}
 	if t := Current(); t != nil {
-		p.Thread = t.Label()
+		p.Thread = t.String()
 	}
 	return p
 }
@@ -263,7 +262,11 @@ func (o *outcome) pause() sched.Pause {
 type Promise[T any] struct{ Future[T] }
 
 // Complete makes the promise done with a value. It returns false, and does nothing, if it was done before. It does not block.
-func (p *Promise[T]) Complete(value T) bool { return p.settle(Succeeded, value, nil) }
+func (p *Promise[T]) Complete(value T) bool {
+	did := p.settle(Succeeded, value, nil)
+	sched.Point(sched.OpPoint, 0)
+	return did
+}
 
 // Fail makes the promise done with an error, which must not be nil. It returns false, and does nothing, if it was done before. It does not block.
 func (p *Promise[T]) Fail(err error) bool {
@@ -271,5 +274,7 @@ func (p *Promise[T]) Fail(err error) bool {
 		panic("vthread: a promise fails with a nil error")
 	}
 	var none T
-	return p.settle(Failed, none, err)
+	did := p.settle(Failed, none, err)
+	sched.Point(sched.OpPoint, 0)
+	return did
 }
