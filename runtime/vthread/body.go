@@ -1,7 +1,6 @@
 package vthread
 
 import (
-	"fmt"
 	"sync/atomic"
 
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -74,10 +73,4 @@ func (b *body) Attachment() any {
 	return r.mu.attachment
 }
 
-func (b *body) String() string {
-	t := (*Thread)(b)
-	if n := t.Name(); n != "" {
-		return fmt.Sprintf("#%d %q", t.ID(), n)
-	}
-	return fmt.Sprintf("#%d", t.ID())
-}
+func (b *body) String() string { return (*Thread)(b).Label() }

@@ -21,9 +21,10 @@ var (
 	ErrGoexit    = errors.New("thread called runtime.Goexit")
 )
 
-// A Panic tells of a panic elsewhere: it is the error of a future whose task has panicked, and what [Blocking] panics with.
+// A Panic tells of a panic elsewhere: it is the error of a future whose task has panicked, and what [Blocking], and scopes of package
+// structured, panic with.
 type Panic struct {
-	Thread string // as [Thread.String] has it; empty for a goroutine
+	Thread string // its [Thread.Label]; empty for a goroutine
 	Value  any    // of the panic
 	Stack  []byte // in Go's form, with the guilty frames
 }
@@ -49,7 +50,7 @@ func newPanic(value any) *Panic {
 	}
 	p := &Panic{Value: value, Stack: panicstack.Of()}
 	if t := Current(); t != nil {
-		p.Thread = t.String()
+		p.Thread = t.Label()
 	}
 	return p
 }

@@ -144,11 +144,14 @@ func (t *Thread) Scheduler() sched.Scheduler { return t.task.Scheduler() }
 func (t *Thread) State() flight.State { return t.task.State() }
 
 // String returns the thread's id, name and state, as in `#12 "GET /cart" parked`.
-func (t *Thread) String() string {
+func (t *Thread) String() string { return t.Label() + " " + t.State().String() }
+
+// Label returns the thread's id and name, as in `#12 "GET /cart"`.
+func (t *Thread) Label() string {
 	if n := t.Name(); n != "" {
-		return fmt.Sprintf("#%d %q %s", t.ID(), n, t.State())
+		return fmt.Sprintf("#%d %q", t.ID(), n)
 	}
-	return fmt.Sprintf("#%d %s", t.ID(), t.State())
+	return fmt.Sprintf("#%d", t.ID())
 }
 
 // Kind tells what executes the thread.

@@ -18,35 +18,49 @@ func Undeferred(outer uintptr) bool {
 	}
 	g := getg()
 	lo, hi := peek(g), peek(g+8)
-	var pcs [64]uintptr
-	// The innermost is in the caller.
-	n := walk(getfp(), lo, hi, pcs[:])
-	if peek(g) != lo || peek(g+8) != hi {
-		return false // the stack was moved meanwhile
-	}
 	end := ends.Load()
-	for _, pc := range pcs[min(1, n):n] {
-		if end != nil && *end == (call{outer, pc}) {
-			return true
+	bp := nextFrame(getfp(), lo, hi) // ours returns to the caller, the caller's to the first that counts
+	for range maxUndeferred {
+		if bp == 0 {
+			break
 		}
+		pc := peek(bp + 8)
+		is := end != nil && *end == call{outer, pc}
 		seen := &undeferred[pc/4%uintptr(len(undeferred))]
-		if seen.Load() == pc {
-			continue
+		if !is && seen.Load() != pc {
+			f := function(pc)
+			switch {
+			case f == nil:
+				return false
+			case f.Entry() == outer:
+				ends.Store(&call{outer, pc})
+				is = true
+			case defers(f):
+				return false
+			default:
+				seen.Store(pc)
+			}
 		}
-		f := function(pc)
-		if f == nil {
-			return false
+		if is {
+			// Else the stack was moved meanwhile, and what was seen is nonsense.
+			return peek(g) == lo && peek(g+8) == hi
 		}
-		if f.Entry() == outer {
-			ends.Store(&call{outer, pc})
-			return true
-		}
-		if defers(f) {
-			return false
-		}
-		seen.Store(pc)
+		bp = nextFrame(bp, lo, hi)
 	}
 	return false
+}
+
+const maxUndeferred = 64
+
+// nextFrame returns the frame pointer of the caller's frame, 0 if there is none.
+func nextFrame(bp, lo, hi uintptr) uintptr {
+	if bp < lo || bp >= hi-8 || bp%8 != 0 {
+		return 0
+	}
+	if next := peek(bp); next > bp && next < hi-8 && next%8 == 0 {
+		return next
+	}
+	return 0
 }
 
 // ends is the latest call that a look ended at.

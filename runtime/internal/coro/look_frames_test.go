@@ -451,3 +451,27 @@ func TestLookingAtACrowdDoesNoHarmAndInventsNothing(t *testing.T) {
 		t.Errorf("never seen: %q", never)
 	}
 }
+
+func BenchmarkFrames(b *testing.B) {
+	for name, wait := range map[string]bool{"goroutine=suspended": true, "goroutine=running": false} {
+		b.Run(name, func(b *testing.B) {
+			if !SharedLookout().Sees() {
+				b.Skipf("no way to look at a goroutine on %s", runtime.GOARCH)
+			}
+			b.ReportAllocs()
+			var pcs [64]uintptr
+			g := getg()
+			r := New(func(r *Routine) {
+				if wait {
+					g = getg()
+				}
+				nestOne(r.At.Switch)
+			})
+			r.At.Switch()
+			for b.Loop() {
+				Frames(g, pcs[:])
+			}
+			r.End()
+		})
+	}
+}
