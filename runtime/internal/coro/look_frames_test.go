@@ -1,13 +1,11 @@
 package coro
 
 import (
-	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -97,35 +95,6 @@ func deepNest(n int, f func()) {
 	}
 	deepNest(n-1, f)
 	nestNothing()
-}
-
-func TestFramesOfAGoroutineInASystemCallAreExact(t *testing.T) {
-	mustSee(t)
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer read.Close()
-	gs, done := make(chan uintptr), make(chan struct{})
-	go func() {
-		defer close(done)
-		gs <- getg()
-		nestOne(func() { syscall.Read(int(read.Fd()), make([]byte, 1)) }) // Fd makes it a blocking one
-	}()
-	g := <-gs
-	var pcs [32]uintptr
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(100 * time.Microsecond) {
-		n, exact := Frames(g, pcs[:])
-		if got := only(names(pcs[:n]), "nest"); exact && slices.Equal(got, nest) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Errorf("got %q, exact %v, want %q", names(pcs[:n]), exact, nest)
-			break
-		}
-	}
-	write.Close()
-	<-done
 }
 
 // A goroutine that computes leaves traces where Go preempts it, every 10 ms.
