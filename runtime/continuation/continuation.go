@@ -69,7 +69,7 @@ func (c *Continuation) Done() bool { return c.state.Load() == ended }
 // goes on in Run's caller; the continuation has ended then.
 //
 // A continuation that was first run directly on a thread or goroutine may go on on any other. One that was first run within another
-// continuation goes on within that one.
+// continuation goes on within that one; when that has ended, it can only be closed.
 //
 // Run panics with [ErrRunning], [ErrDone], [ErrParent], and with [ErrOSThread] if the continuation began while its runner was locked to
 // an OS thread and the caller is not locked to the same. That of a continuation that begins on a locked goroutine, as package init
