@@ -129,6 +129,14 @@ var groups = append([]group{
 		{"TL-04", "inheritable ones: the child has the parent's value, not vice versa", tested},
 		{"TL-06", "a thread that sets one can be traced", waits(recorder)},
 	}},
+	{"EX", "executor", []behaviour{
+		{"EX-01", "one new thread for each task, from the factory", tested},
+		{"EX-02", "shut down: no new ones; now: interrupts the others", adapted("every task has its thread at once, so there is none to return")},
+		{"EX-04", "two closes are fine", tested},
+		{"EX-05", "awaiting the end, before and after", tested},
+		{"EX-06", "a task after the shut down is refused", tested},
+		{"EX-07", "nil arguments are refused", adapted("by a panic, as everywhere in Go")},
+	}},
 	{"SS", "stress", []behaviour{
 		{"SS-01", "a tree of a million threads gives the right sum", tested},
 		{"SS-02", "the same with locks", waits(synchronizers)},

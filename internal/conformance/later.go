@@ -112,14 +112,6 @@ var later = []group{
 		{"FL-11", "a close waits, interrupted or not; twice is fine", waits(synchronizers)},
 		{"FL-12", "closing an outer one closes inner ones, with an error", waits(synchronizers)},
 	}},
-	{"EX", "executor", []behaviour{
-		{"EX-01", "one new thread for each task, from the factory", waits(synchronizers)},
-		{"EX-02", "shut down: no new ones; now: interrupts the others", waits(synchronizers)},
-		{"EX-04", "two closes are fine", waits(synchronizers)},
-		{"EX-05", "awaiting the end, before and after", waits(synchronizers)},
-		{"EX-06", "a task after the shut down is refused", waits(synchronizers)},
-		{"EX-07", "nil arguments are refused", waits(synchronizers)},
-	}},
 	{"NW", "network", []behaviour{
 		{"NW-01", "reads and writes that need not wait", waits(network)},
 		{"NW-02", "a blocked read goes on with data", waits(network)},
