@@ -112,8 +112,12 @@ func TestCheckFindsWhatIsMissing(t *testing.T) {
 			"AA 0/0/1", "TestOne failed"},
 		{"an exit in the middle", "// AA-01\nfunc TestOne(t *testing.T) { os.Exit(0) }\n", []behaviour{{"AA-01", "", tested}},
 			"AA 0/0/1", "TestOne"},
+		{"a crash after a failure", "// AA-01\nfunc TestOne(t *testing.T) { t.Error() }\n\n// AA-01\nfunc TestTwo(t *testing.T) { go panic(\"guilty\"); select {} }\n", []behaviour{{"AA-01", "", tested}},
+			"AA 0/0/1", "panic: guilty"},
 		{"a failure after the tests", passing + "func TestMain(m *testing.M) { m.Run(); println(\"leak\"); os.Exit(3) }\n", []behaviour{{"AA-01", "", tested}},
 			"AA 1/0/0", "leak"},
+		{"an end of the package in the middle", "// AA-01\nfunc TestOne(t *testing.T) {}\n\nfunc TestMain(m *testing.M) { os.Exit(0) }\n", []behaviour{{"AA-01", "", tested}},
+			"AA 0/0/1", "not as often as asked"},
 		{"a crash", "// AA-01\nfunc TestOne(t *testing.T) { go panic(\"guilty\"); select {} }\n", []behaviour{{"AA-01", "", tested}},
 			"AA 0/0/1", "guilty"},
 		{"no build", passing + "var x int = \"y\"\n", []behaviour{{"AA-01", "", tested}},
@@ -134,7 +138,7 @@ func TestCheckFindsWhatIsMissing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			module(t, c.tests)
 			var out strings.Builder
-			err := check(&out, []group{{"AA", "", c.rows}}, ".", []string{"-count=1"})
+			err := check(&out, []group{{"AA", "", c.rows}}, ".", 1, nil)
 			all := out.String()
 			if err != nil {
 				all += err.Error()

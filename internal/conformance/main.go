@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 )
 
 //go:generate go run . -page ../../docs/conformance.md
@@ -34,14 +33,14 @@ func main() {
 		}
 		return
 	}
-	flags := []string{"-count", strconv.Itoa(*count)}
+	var flags []string
 	if *race {
 		flags = append(flags, "-race")
 	}
 	if *timeout > 0 {
 		flags = append(flags, "-timeout", timeout.String())
 	}
-	if err := check(os.Stdout, groups, *root, flags); err != nil {
+	if err := check(os.Stdout, groups, *root, *count, flags); err != nil {
 		fail(err)
 	}
 }
@@ -55,7 +54,7 @@ var errMissing = errors.New("behaviours are missing")
 
 // check runs the tests below a folder that name behaviours, and reports what the table says of them. It returns an error if
 // anything is missing, wrong or failed.
-func check(w io.Writer, table []group, root string, flags []string) error {
+func check(w io.Writer, table []group, root string, count int, flags []string) error {
 	tests, wrong, err := find(root)
 	if err != nil {
 		return err
@@ -70,7 +69,7 @@ func check(w io.Writer, table []group, root string, flags []string) error {
 	}
 	r := ran{}
 	for _, dir := range slices.Sorted(maps.Keys(names)) {
-		o, err := run(dir, names[dir], flags)
+		o, err := run(dir, names[dir], count, flags)
 		all = errors.Join(all, err)
 		r[dir] = o
 		for _, name := range names[dir] {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -36,10 +38,14 @@ func (o outcomes) of(name string) *outcome {
 // kept is how much of a package's output is kept.
 const kept = 1 << 20
 
-// run runs some tests of the package in a folder. The error is that the package did not build, or failed beside
-// its tests; or, with its text, a crash.
-func run(dir string, names []string, flags []string) (outcomes, error) {
-	arguments := slices.Concat([]string{"test", "-json", "-vet=off", "-run", "^(" + strings.Join(names, "|") + ")$"}, flags, []string{"."})
+var errNotRun = errors.New("some tests were not run, or not as often as asked")
+
+// run runs some tests of the package in a folder, so often. The error is that the package did not build, or failed beside its
+// tests, or ended before they did; it has the text of a crash.
+func run(dir string, names []string, count int, flags []string) (outcomes, error) {
+	arguments := slices.Concat([]string{
+		"test", "-json", "-vet=off", "-count", strconv.Itoa(count), "-run", "^(" + strings.Join(names, "|") + ")$",
+	}, flags, []string{"."})
 	command := exec.Command("go", arguments...)
 	command.Dir = dir
 	var complaint strings.Builder
@@ -53,9 +59,14 @@ func run(dir string, names []string, flags []string) (outcomes, error) {
 	}
 	all, rest, err := read(stdout)
 	err = errors.Join(err, command.Wait())
-	failed := slices.ContainsFunc(names, func(name string) bool { return all[name] != nil && all[name].failed > 0 })
-	if err != nil && !failed {
-		return all, fmt.Errorf("%s: %w\n%s%s", filepath.ToSlash(dir), err, complaint.String(), rest)
+	failed, ran := false, true
+	for _, name := range names {
+		o := all.of(name)
+		failed = failed || o.failed > 0
+		ran = ran && o.ran == count
+	}
+	if err != nil && !failed || !ran {
+		return all, fmt.Errorf("%s: %w\n%s%s", filepath.ToSlash(dir), cmp.Or(err, errNotRun), complaint.String(), rest)
 	}
 	return all, nil
 }
