@@ -92,11 +92,15 @@ type actor struct {
 	pause   Pause
 }
 
-// hooks is how many simulations, and calls of [WatchStarts], there are in the process.
-var hooks atomic.Int32
+// hooks counts the simulations, and calls of [WatchStarts], that there are in the process.
+var hooks struct {
+	_ [64]byte // no line of a processor's cache with what is written often
+	n atomic.Int32
+	_ [60]byte
+}
 
 // Simulating reports whether there may be a simulation to tell of a [Point]. It costs one load.
-func Simulating() bool { return hooks.Load() > 0 }
+func Simulating() bool { return hooks.n.Load() > 0 }
 
 // NewSimulated returns a scheduler for the synctest bubble that the caller is in. [Simulated.Run] ends it.
 func NewSimulated(o SimulatedOptions) *Simulated {
@@ -106,7 +110,7 @@ func NewSimulated(o SimulatedOptions) *Simulated {
 	s.clock.Stop()
 	s.alarm = time.AfterFunc(never, s.overdue)
 	s.alarm.Stop()
-	hooks.Add(1)
+	hooks.n.Add(1)
 	return s
 }
 
@@ -126,7 +130,7 @@ func (s *Simulated) Run(start func()) *Failure {
 	s.clock.Stop()
 	s.alarm.Stop()
 	if !s.anyLeftLocked() {
-		hooks.Add(-1)
+		hooks.n.Add(-1)
 	} // else whoever is left, and goes on after all, ends at its next step
 	return m.failure
 }
@@ -306,14 +310,14 @@ func (s *Simulated) numbersOf(ready []*actor) []int {
 func (s *Simulated) choose(c Choice) int {
 	s.choices++
 	if s.choices == s.o.MaxChoices {
-		s.fail(&Failure{Kind: Endless})
+		s.fail(&Failure{Kind: Endless, At: s.elapsed()})
 	}
 	if s.ends() {
 		return 0 // nobody is interested any more
 	}
 	i := s.o.Choose(c)
 	if i < 0 {
-		s.fail(&Failure{Kind: Stopped})
+		s.fail(&Failure{Kind: Stopped, At: s.elapsed()})
 		return 0
 	}
 	return i
@@ -328,7 +332,7 @@ func (s *Simulated) pass(within time.Duration) bool {
 		return true
 	}
 	m.idle = true
-	s.rests = time.Since(s.begun)
+	s.rests = s.elapsed()
 	wait := within
 	if when, ok := m.timers.first(); ok {
 		wait = min(wait, when-s.now())

@@ -2,10 +2,10 @@ package sched
 
 import (
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/panicstack"
 )
 
 // A FailureKind tells how a simulation has failed.
@@ -41,9 +41,6 @@ type Waiting struct {
 
 // fail ends the simulation, unless it has failed before (V4). The caller has the turn, or has taken it away.
 func (s *Simulated) fail(f *Failure) {
-	if f.At == 0 {
-		f.At = time.Since(s.begun)
-	}
 	f.Threads = s.waiting(f)
 	m := &s.mu
 	m.Lock()
@@ -53,6 +50,9 @@ func (s *Simulated) fail(f *Failure) {
 		m.failure = f
 	}
 }
+
+// elapsed is how long the simulation has lasted, in its own time.
+func (s *Simulated) elapsed() time.Duration { return time.Since(s.begun) }
 
 // ends reports whether the simulation has failed.
 func (s *Simulated) ends() bool {
@@ -93,7 +93,7 @@ func (s *Simulated) overdue() {
 	if a == nil || !s.current.CompareAndSwap(a, nil) {
 		return
 	}
-	s.fail(&Failure{Kind: Blocked, Thread: a.number})
+	s.fail(&Failure{Kind: Blocked, At: s.elapsed(), Thread: a.number})
 	s.carry()
 }
 
@@ -162,7 +162,7 @@ const maxRounds = 100
 func (t *Task) panicSimulated(value any) bool {
 	s, ok := t.sched.(*Simulated)
 	if ok {
-		s.fail(&Failure{Kind: Panicked, Thread: s.numberOf(t.id), Value: value, Stack: debug.Stack()})
+		s.fail(&Failure{Kind: Panicked, At: s.elapsed(), Thread: s.numberOf(t.id), Value: value, Stack: panicstack.Of()})
 	}
 	return ok
 }

@@ -50,9 +50,9 @@ type Step struct {
 // note adds a step of a; nil for none.
 func (s *Simulated) note(a *actor, step Step) {
 	if s.moves.Add(1) == 10*uint64(s.o.MaxChoices) {
-		s.fail(&Failure{Kind: Endless})
+		s.fail(&Failure{Kind: Endless, At: s.elapsed()})
 	}
-	step.At = time.Since(s.begun)
+	step.At = s.elapsed()
 	if a != nil {
 		step.Thread = a.number
 		var pcs [24]uintptr

@@ -13,14 +13,14 @@ func WatchStarts() (left func() []*Task, stop func()) {
 	starts.Lock()
 	starts.watches = append(starts.watches, w)
 	starts.Unlock()
-	hooks.Add(1)
+	hooks.n.Add(1)
 	left = func() []*Task {
 		starts.Lock()
 		defer starts.Unlock()
 		return slices.Collect(maps.Keys(w.tasks))
 	}
 	return left, func() {
-		hooks.Add(-1)
+		hooks.n.Add(-1)
 		starts.Lock()
 		defer starts.Unlock()
 		starts.watches = slices.DeleteFunc(starts.watches, func(v *startWatch) bool { return v == w })

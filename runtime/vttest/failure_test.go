@@ -1,0 +1,285 @@
+package vttest_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/continuation"
+	"github.com/vtscope/vtscope/runtime/internal/coro"
+	"github.com/vtscope/vtscope/runtime/structured"
+	"github.com/vtscope/vtscope/runtime/vsync"
+	"github.com/vtscope/vtscope/runtime/vthread"
+	"github.com/vtscope/vtscope/runtime/vttest"
+)
+
+// fails checks that f fails, and that the report says so.
+func fails(t *testing.T, o vttest.Options, f func(), report ...string) vttest.Result {
+	t.Helper()
+	r := vttest.Explore(t, o, 1, func(*testing.T) { f() })
+	if !r.Failed {
+		t.Fatalf("it was not found: %s", r.Report)
+	}
+	for _, want := range report {
+		if !strings.Contains(r.Report, want) {
+			t.Errorf("got a report without %q:\n%s", want, r.Report)
+		}
+	}
+	return r
+}
+
+func passes(t *testing.T, o vttest.Options, f func()) vttest.Result {
+	t.Helper()
+	r := vttest.Explore(t, o, 1, func(*testing.T) { f() })
+	if r.Failed || strings.Contains(r.Report, "different: something beside the scheduler decides") {
+		t.Fatal(r.Report)
+	}
+	return r
+}
+
+func needLookout(t *testing.T) {
+	t.Helper()
+	if !coro.SharedLookout().Sees() {
+		t.Skip("goroutines cannot be looked at here")
+	}
+}
+
+func TestADeadlockIsReportedWithThoseWhoWaitAndWhatTheyHold(t *testing.T) {
+	fails(t, vttest.Options{}, func() { transfer(false) },
+		"deadlock: all threads wait", "(after 0s)",
+		"to bob: waits for lock L", ", held by #", "; holds L", "planted_test.go:")
+}
+
+func TestAParkThatNobodyEndsIsADeadlock(t *testing.T) {
+	r := fails(t, vttest.Options{}, func() {
+		vthread.Builder{Name: "sleeper"}.Start(func() { vthread.Park() })
+		vthread.Sleep(time.Hour)
+	}, "deadlock", "(after 1h0m0s)", "#2 sleeper: parks", "failure_test.go:")
+	if r.Tried != 1 {
+		t.Errorf("found at schedule %d, want 1", r.Tried)
+	}
+}
+
+func TestAPanicThatNobodyHandlesFailsTheSchedule(t *testing.T) {
+	fails(t, vttest.Options{}, func() {
+		vthread.Builder{Name: "guilty"}.Start(func() { panic("oh") }).Join()
+	}, "panic in thread #2 guilty: oh", "TestAPanicThatNobodyHandlesFailsTheSchedule.func1.1(")
+}
+
+func TestAPanicThatIsHandledIsNoFailure(t *testing.T) {
+	passes(t, vttest.Options{}, func() {
+		handled := false
+		b := vthread.Builder{OnPanic: func(*vthread.Thread, any, []byte) { handled = true }}
+		b.Start(func() { panic("oh") }).Join()
+		if !handled {
+			wrong("not handled")
+		}
+	})
+}
+
+func TestAGoexitOfTheTestItselfIsAFailure(t *testing.T) {
+	fails(t, vttest.Options{}, runtime.Goexit, "runtime.Goexit")
+}
+
+func TestThreadsThatTakeTurnsForeverAreAFailure(t *testing.T) {
+	fails(t, vttest.Options{Choices: 2000}, func() {
+		for range 2 {
+			vthread.Start(func() {
+				for {
+					vthread.Yield()
+				}
+			})
+		}
+	}, "no end")
+}
+
+func TestAThreadThatPollsForAnEventThatNeverComesIsAFailure(t *testing.T) {
+	fails(t, vttest.Options{}, func() {
+		var never atomic.Bool
+		for !never.Load() {
+			vthread.Yield()
+		}
+	}, "no end")
+}
+
+func TestAThreadThatPollsForAnEventThatTimeBringsGoesOn(t *testing.T) {
+	passes(t, vttest.Options{Schedules: 10}, func() {
+		var flag atomic.Bool
+		vthread.Start(func() {
+			vthread.Sleep(time.Second)
+			flag.Store(true)
+		})
+		for !flag.Load() {
+			vthread.Yield()
+		}
+	})
+}
+
+// A thread that blocks in an operation of Go's that the unwinding undoes.
+func TestAThreadThatBlocksInAnOperationOfGosFailsTheSchedule(t *testing.T) {
+	needLookout(t)
+	tests := map[string]struct {
+		block  func(quit chan struct{}) // until quit is closed
+		report string
+	}{
+		"receive": {func(quit chan struct{}) { <-quit }, "a channel receive"},
+		"send": {func(quit chan struct{}) {
+			defer func() { recover() }()
+			quit <- struct{}{}
+		}, "a channel send"},
+		"select": {func(quit chan struct{}) {
+			select {
+			case <-quit:
+			case <-make(chan struct{}):
+			}
+		}, "a select statement"},
+		"sleep": {func(chan struct{}) { time.Sleep(time.Second) }, "time.Sleep"},
+		"wait group": {func(quit chan struct{}) {
+			var wg sync.WaitGroup
+			wg.Go(func() { <-quit })
+			wg.Wait()
+		}, "sync.(*WaitGroup).Wait"},
+		"cond": {func(quit chan struct{}) {
+			var mu sync.Mutex
+			c := sync.NewCond(&mu)
+			go func() { <-quit; c.Signal() }()
+			mu.Lock()
+			c.Wait()
+		}, "sync.(*Cond).Wait"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			fails(t, vttest.Options{Schedules: 1}, func() {
+				quit := make(chan struct{})
+				other := vthread.Start(func() {
+					defer close(quit)
+					vthread.Park()
+				})
+				blocker := vthread.Builder{Name: "blocker"}.Start(func() { test.block(quit) })
+				blocker.Join()
+				other.Join()
+			}, "#3 blocker blocks in "+test.report+" at failure_test.go:")
+		})
+	}
+}
+
+// What is outside of the bubble is watched in real time.
+func TestAThreadThatBlocksOutsideOfTheBubbleFailsTheSchedule(t *testing.T) {
+	needLookout(t)
+	o := vttest.Options{Schedules: 1, Patience: 100 * time.Millisecond}
+	t.Run("mutex", func(t *testing.T) {
+		var mu sync.Mutex
+		mu.Lock()
+		defer mu.Unlock() // lets the thread go on
+		fails(t, o, func() {
+			vthread.Builder{Name: "blocker"}.Start(func() {
+				mu.Lock()
+				defer mu.Unlock()
+			}).Join()
+		}, "#2 blocker blocks in sync.(*Mutex).Lock at failure_test.go:")
+	})
+	t.Run("channel", func(t *testing.T) {
+		ch := make(chan int)
+		defer close(ch)
+		fails(t, o, func() {
+			vthread.Builder{Name: "blocker"}.Start(func() { <-ch }).Join()
+		}, "#2 blocker blocks in a channel receive at failure_test.go:")
+	})
+	t.Run("computes", func(t *testing.T) {
+		var stop atomic.Bool
+		defer stop.Store(true)
+		o.Patience = 10 * time.Millisecond
+		fails(t, o, func() {
+			vthread.Builder{Name: "hog"}.Start(func() {
+				for !stop.Load() {
+				}
+			}).Join()
+		}, "#2 hog computes")
+	})
+	t.Run("goroutine", func(t *testing.T) {
+		ch := make(chan int)
+		defer close(ch)
+		fails(t, o, func() {
+			go func() { <-ch }()
+			vthread.Yield()
+		}, "a goroutine that is no thread", "TestAThreadThatBlocksOutsideOfTheBubbleFailsTheSchedule.func4")
+	})
+}
+
+func TestThreadsOfAFailedScheduleRunWhatTheyHaveDeferred(t *testing.T) {
+	var deferred, after int
+	fails(t, vttest.Options{Schedules: 1}, func() {
+		for range 3 {
+			vthread.Start(func() {
+				defer func() { deferred++ }()
+				defer vthread.Sleep(time.Minute)
+				vthread.Park()
+				after++
+			})
+		}
+		defer func() { deferred++ }()
+		structured.Run(context.Background(), "scope", func(s *structured.Scope) error {
+			s.Fork(func() error {
+				defer func() { deferred++ }()
+				vthread.Park()
+				after++
+				return nil
+			})
+			return s.Join()
+		})
+		after++
+	}, "deadlock", "waits for the threads of scope S1")
+	if deferred != 5 || after != 0 {
+		t.Errorf("%d deferred functions and %d others were executed, want 5 and 0", deferred, after)
+	}
+}
+
+func TestThreadsOfAFailedScheduleThatNeverBeganDoNotBegin(t *testing.T) {
+	began := false
+	fails(t, vttest.Options{Schedules: 1}, func() {
+		vthread.Start(func() { began = true })
+		panic("oh")
+	}, "oh")
+	if began {
+		t.Error("it began")
+	}
+}
+
+func TestAContinuationOfAFailedScheduleIsLeft(t *testing.T) {
+	left := false
+	fails(t, vttest.Options{Schedules: 1}, func() {
+		for range continuation.Generate(func(yield func(int)) {
+			defer func() { left = true }()
+			vthread.Park()
+			yield(1)
+		}) {
+		}
+	}, "deadlock")
+	if !left {
+		t.Error("its deferred function was not executed")
+	}
+}
+
+func TestALockThatIsHandedOnWhileAScheduleIsUnwoundIsNotUsed(t *testing.T) {
+	var mu vsync.Mutex
+	used := 0
+	fails(t, vttest.Options{Schedules: 1}, func() {
+		mu = vsync.Mutex{}
+		for range 3 {
+			vthread.Start(func() {
+				mu.Lock()
+				defer mu.Unlock()
+				used++
+				vthread.Park()
+				used++
+			})
+		}
+	}, "deadlock")
+	if used != 1 {
+		t.Errorf("%d uses, want 1", used)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package vttest_test
+
+const raceEnabled = false
