@@ -12,3 +12,6 @@ func Move(t *Task, s Scheduler) { t.sched = s }
 
 // RetireIdle ends the idle routines that all schedulers share, as far as that is possible.
 func RetireIdle() { routines.retire(func() int { return routines.mu.n }) }
+
+// Bubble is the scheduler of threads that are started in a synctest bubble.
+var Bubble Scheduler = goroutines{}

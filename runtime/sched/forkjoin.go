@@ -184,6 +184,9 @@ func (fj *ForkJoin) Close() error {
 		go func() { // the caller's goroutine may be locked to an OS thread
 			defer close(done)
 			fj.pool.leave(int(fj.made.Load()))
+			if fj.pool != &routines {
+				fj.pool.abandon()
+			}
 		}()
 		<-done
 	})

@@ -13,7 +13,7 @@ import (
 //
 // Threads that move take routines from one scheduler to another, and slots too, so that a routine of one may be in the home of
 // another's. Hence one pool serves all, [routines], and a routine can end once all that stand in its way are idle. A pool of their own have schedulers
-// whose routines others cannot continue: those in a synctest bubble, and carriers that are locked to an OS thread.
+// whose routines others cannot continue: those in a synctest bubble (see [orphans]), and carriers that are locked to an OS thread.
 //
 // Routines cost about 2.7 KB each, so a crowd that has passed is let go: what was never needed for [trimEvery] is
 // retired by half, and what a scheduler has made when it is closed.
@@ -76,16 +76,21 @@ func (w *worker) rest(r *coro.Routine) {
 	w.freeLen++
 }
 
-// poolOf returns the pool of a routine that has ended its task where no pool is: [Task.Run]. It returns nil for one that was
-// made by Run in a synctest bubble, and has no pool at all.
-func poolOf(r *coro.Routine) *pool {
-	switch p := (*pool)(r.Pool); {
-	case p != nil:
-		return p
-	case bubbled():
-		return nil
+// takeIn takes in a routine that has ended its task where no pool is, in [Task.Run], and away from its home. A doomed one can only end.
+func takeIn(r *coro.Routine, doomed bool) {
+	p := (*pool)(r.Pool)
+	if p == nil && bubbled() {
+		go orphans.adopt(r) // the caller's goroutine may be locked to an OS thread
+		return
 	}
-	return &routines
+	if p == nil {
+		p = &routines
+	}
+	if doomed {
+		p.doom(r)
+	} else {
+		p.put(r, 1)
+	}
 }
 
 // enter counts a scheduler that uses the pool; leave is its end.
@@ -97,7 +102,7 @@ func (p *pool) enter() {
 
 // put adds a chain of n idle routines.
 func (p *pool) put(first *coro.Routine, n int) {
-	if first == nil || p == nil {
+	if first == nil {
 		return
 	}
 	last := first
@@ -138,9 +143,6 @@ func (p *pool) take(n int) (first *coro.Routine, got int) {
 
 // doom takes in a routine that can only end.
 func (p *pool) doom(r *coro.Routine) {
-	if p == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.doomed = append(p.mu.doomed, r)
@@ -228,4 +230,34 @@ func (p *pool) retire(fewLocked func() int) {
 	if progress || p.mu.n > keepFree {
 		p.scheduleLocked() // else there is nothing to try again before something is put
 	}
+}
+
+// abandon passes on what could not end, since a routine of another scheduler is in its way.
+func (p *pool) abandon() {
+	p.mu.Lock()
+	left := p.mu.doomed
+	for r := p.mu.free; r != nil; r = r.Next {
+		left = append(left, r)
+	}
+	p.mu.free, p.mu.n, p.mu.doomed = nil, 0, nil
+	p.mu.Unlock()
+	orphans.adopt(left...)
+}
+
+// orphans are routines of closed schedulers in synctest bubbles that wait for others to become idle. Which bubble is whose cannot be
+// told; but one can only end together with those in its way, which are of its bubble.
+var orphans orphanage
+
+type orphanage struct {
+	mu struct {
+		sync.Mutex
+		all []*coro.Routine
+	}
+}
+
+// adopt adds routines of the caller's bubble, and ends those that can end then: they are of that bubble, too.
+func (o *orphanage) adopt(rs ...*coro.Routine) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, o.mu.all = coro.Retire(nil, 0, append(o.mu.all, rs...))
 }

@@ -63,10 +63,10 @@ func (t *Task) Run() error {
 	c.mount(t, nil)
 	c.finish()
 	if r := c.rested; r != nil {
-		poolOf(r).put(r, 1)
+		takeIn(r, false)
 	}
 	if r := c.doomed; r != nil {
-		poolOf(r).doom(r)
+		takeIn(r, true)
 	}
 	*c = carrier{}
 	lent.Put(c)
