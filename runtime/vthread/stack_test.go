@@ -121,7 +121,7 @@ func TestStacksCanBeTakenForSecondsOfThreadsThatDoEverything(t *testing.T) {
 					case 3:
 						b.Start(func() { outer(func() {}) }).Join()
 					case 4:
-						outer(func() { vthread.Sleep(time.Microsecond) })
+						outer(func() { vthread.Sleep(time.Millisecond) })
 					}
 				}
 			}))
