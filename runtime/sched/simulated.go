@@ -54,7 +54,7 @@ type Simulated struct {
 		actors  map[flight.ThreadID]*actor
 		all     []*actor
 		arrived []*actor
-		steps   []Step
+		steps   stepLog
 		timers  simulatedTimers
 		idle    bool // a carrier is in pass
 		ending  bool // V4
@@ -143,7 +143,7 @@ func (s *Simulated) anyLeft() bool {
 }
 
 func (s *Simulated) anyLeftLocked() bool {
-	return slices.ContainsFunc(s.mu.all, func(a *actor) bool { return !a.task.Done() && a.task.Scheduler() == Scheduler(s) })
+	return slices.ContainsFunc(s.mu.all, func(a *actor) bool { return !a.task.Done() })
 }
 
 // Execute submits a task.
@@ -243,7 +243,7 @@ func (s *Simulated) next() *actor {
 		switch {
 		case !s.anyLeft() || s.ends() && !s.unwind():
 			return nil
-		case !s.ends() && !s.pass(never):
+		case !s.ends() && !s.pass(never) && s.anyLeft(): // one that was moved to another scheduler may have ended there
 			s.fail(&Failure{Kind: Deadlock, At: s.rests})
 		}
 	}

@@ -34,7 +34,7 @@ type Failure struct {
 type Waiting struct {
 	Thread int
 	State  flight.State
-	Pause  Pause     // if it is parked
+	Pause  Pause     // if it is parked, or executes elsewhere
 	Other  int       // the thread that it waits for, if there is one
 	PCs    []uintptr // its stack, as far as it can be seen
 }
@@ -71,10 +71,8 @@ func (s *Simulated) waiting(f *Failure) (all []Waiting) {
 			continue
 		}
 		w := Waiting{Thread: a.number, State: t.State()}
-		switch w.State {
-		case flight.StateNew, flight.StateRunnable, flight.StateMounted:
-		default:
-			w.Pause = a.pause
+		if w.State != flight.StateRunnable {
+			w.Pause = a.pause // also of one that executes elsewhere
 			if b := w.Pause.Blocker; b.Kind() == flight.BlockedByThread {
 				w.Other = s.numberOf(flight.ThreadID(b.ID()))
 			}

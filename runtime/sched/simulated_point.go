@@ -173,6 +173,7 @@ func (t *Task) afterPark(f func()) bool {
 // resumedSimulated is called on t when it goes on after a park.
 func (t *Task) resumedSimulated() {
 	if s, a := t.simulation(); a != nil {
+		a.pause = Pause{}
 		s.tell(a)
 	}
 }

@@ -62,7 +62,7 @@ func (s *Simulated) note(a *actor, step Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.mu.ending {
-		s.mu.steps = append(s.mu.steps, step)
+		s.mu.steps.add(step)
 	}
 }
 
@@ -71,8 +71,8 @@ func (s *Simulated) noteAbout(a *actor, op Op, on flight.Blocker) {
 	other := s.numberOf(flight.ThreadID(on.ID()))
 	m := &s.mu
 	m.Lock()
-	if n := len(m.steps); n > 0 && other != 0 {
-		if last := &m.steps[n-1]; last.Op == OpWake && last.Thread == a.number && last.Other == other {
+	if last := m.steps.last(); last != nil && other != 0 {
+		if last.Op == OpWake && last.Thread == a.number && last.Other == other {
 			last.Op = op
 			m.Unlock()
 			return
@@ -92,11 +92,39 @@ func (s *Simulated) numberOf(id flight.ThreadID) int {
 	return 0
 }
 
-// Steps returns what the threads have done, up to the failure, if there is one. The caller owns the slice. It may be called at any time.
-func (s *Simulated) Steps() []Step {
+// Steps returns what the threads have done, up to the failure, if there is one. Of very many steps, n after the first [StepsHead] are left out. The caller owns
+// the slice. It may be called at any time.
+func (s *Simulated) Steps() (steps []Step, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.mu.steps)
+	return slices.Clone(s.mu.steps.kept), s.mu.steps.cut
+}
+
+// A stepLog keeps the first and the latest steps.
+type stepLog struct {
+	kept []Step
+	cut  int
+}
+
+// StepsHead is how many of the first steps of a simulation are always kept.
+const StepsHead = 100
+
+// stepsTail is how many of the latest are kept, at least.
+const stepsTail = 10_000
+
+func (l *stepLog) add(s Step) {
+	if len(l.kept) == StepsHead+2*stepsTail {
+		l.kept = slices.Delete(l.kept, StepsHead, StepsHead+stepsTail)
+		l.cut += stepsTail
+	}
+	l.kept = append(l.kept, s)
+}
+
+func (l *stepLog) last() *Step {
+	if len(l.kept) == 0 {
+		return nil
+	}
+	return &l.kept[len(l.kept)-1]
 }
 
 // Names returns the names of the threads, by number, "" for those that have none; the first is nobody's.

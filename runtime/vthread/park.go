@@ -19,6 +19,7 @@ func Park(on ...flight.Blocker) {
 	if t == nil {
 		panic(errNotThread)
 	}
+	sched.Point(sched.OpPark, 0)
 	if !t.Interrupted() {
 		t.Park(sched.Pause{State: flight.StateParked, Reason: flight.ReasonPark, Blocker: blocker(on)})
 	}
@@ -40,6 +41,7 @@ func ParkUntil(when time.Time, on ...flight.Blocker) {
 }
 
 func parkUntil(t *sched.Task, when time.Duration, on []flight.Blocker) {
+	sched.Point(sched.OpPark, 0)
 	if !t.Interrupted() {
 		t.ParkUntil(when, sched.Pause{State: flight.StateTimedParked, Reason: flight.ReasonPark, Blocker: blocker(on)})
 	}
@@ -98,7 +100,10 @@ func (t *Thread) Interrupt() error {
 }
 
 // IsInterrupted returns the thread's interrupt status.
-func (t *Thread) IsInterrupted() bool { return t.task.Interrupted() }
+func (t *Thread) IsInterrupted() bool {
+	sched.Point(sched.OpPoint, 0)
+	return t.task.Interrupted()
+}
 
 // Interrupted clears the calling thread's interrupt status, and reports whether it was set. On a plain goroutine, which cannot be
 // interrupted, it returns false.

@@ -20,6 +20,7 @@ type execution struct {
 	choices int    // that had an alternative
 	trail   uint64 // tells different executions apart
 	steps   []sched.Step
+	cut     int            // steps that are left out after the first [sched.StepsHead]
 	names   []string       // of threads, by number
 	failure *sched.Failure // of the simulation
 	suspect *sched.Suspect // who kept it from going on until it was abandoned
@@ -65,7 +66,8 @@ func (p *plan) execute(t *testing.T, f func(t *testing.T), s seed) *execution {
 	x := &execution{seed: s, suspect: suspect}
 	sim := b.sim.Load()
 	if sim != nil {
-		x.steps, x.names = sim.Steps(), sim.Names()
+		x.steps, x.cut = sim.Steps()
+		x.names = sim.Names()
 	}
 	if suspect != nil {
 		x.failure = sim.Abandon()

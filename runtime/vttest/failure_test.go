@@ -11,6 +11,7 @@ import (
 
 	"github.com/vtscope/vtscope/runtime/continuation"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
+	"github.com/vtscope/vtscope/runtime/sched"
 	"github.com/vtscope/vtscope/runtime/structured"
 	"github.com/vtscope/vtscope/runtime/vsync"
 	"github.com/vtscope/vtscope/runtime/vthread"
@@ -95,6 +96,21 @@ func TestThreadsThatTakeTurnsForeverAreAFailure(t *testing.T) {
 			})
 		}
 	}, "no end")
+}
+
+func TestOfVeryManyStepsTheFirstAndTheLastArePrinted(t *testing.T) {
+	r := fails(t, vttest.Options{Choices: 12_000}, func() {
+		for range 2 {
+			vthread.Start(func() {
+				for {
+					vthread.Yield()
+				}
+			})
+		}
+	}, "no end", "… and so on", "#1 test  begins")
+	if n := strings.Count(r.Script, "\n"); n > 600 {
+		t.Errorf("got %d lines, want 600 at most", n)
+	}
 }
 
 func TestAThreadThatPollsForAnEventThatNeverComesIsAFailure(t *testing.T) {
@@ -263,6 +279,66 @@ func TestAContinuationOfAFailedScheduleIsLeft(t *testing.T) {
 		t.Error("its deferred function was not executed")
 	}
 }
+
+func TestACallElsewhereThatEndsWhileAScheduleIsUnwoundLetsItsThreadEnd(t *testing.T) {
+	after := false
+	fails(t, vttest.Options{Schedules: 1}, func() {
+		ch := make(chan int)
+		vthread.Builder{Name: "caller"}.Start(func() {
+			vthread.Blocking(func() { <-ch })
+			after = true
+		})
+		defer close(ch)
+		vthread.Park()
+	}, "deadlock", "#2 caller: waits for a call elsewhere")
+	if after {
+		t.Error("it went on")
+	}
+}
+
+// A scheduler that stands between the threads and the simulation.
+type between struct{ sched.Scheduler }
+
+func TestThreadsOfASchedulerThatPassesThemOnAreExecuted(t *testing.T) {
+	passes(t, vttest.Options{Schedules: 10}, func() {
+		b := vthread.Builder{Scheduler: between{vthread.Current().Scheduler()}}
+		ended := 0
+		for range 3 {
+			b.Start(func() {
+				vthread.Sleep(time.Hour)
+				vthread.Yield()
+				ended++
+			}).Join()
+		}
+		if ended != 3 {
+			wrong("%d have ended, want 3", ended)
+		}
+	})
+}
+
+func TestAThreadMayMoveToAnotherSchedulerOfTheBubble(t *testing.T) {
+	passes(t, vttest.Options{Schedules: 10}, func() {
+		ended := false
+		th := vthread.Start(func() {
+			vthread.Park()
+			vthread.Sleep(time.Hour)
+			ended = true
+		})
+		vthread.Sleep(time.Minute)
+		if err := th.UnparkOn(goer{}); err != nil {
+			wrong("%v", err)
+		}
+		th.Join()
+		if !ended {
+			wrong("it has not ended")
+		}
+	})
+}
+
+// goer executes every task on a goroutine of its own.
+type goer struct{}
+
+func (goer) Execute(t *sched.Task) error { go t.Run(); return nil }
 
 func TestALockThatIsHandedOnWhileAScheduleIsUnwoundIsNotUsed(t *testing.T) {
 	var mu vsync.Mutex

@@ -3,9 +3,11 @@ package vttest_test
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/vsync"
 	"github.com/vtscope/vtscope/runtime/vthread"
 	"github.com/vtscope/vtscope/runtime/vttest"
@@ -20,6 +22,7 @@ var planted = map[string]func(repaired bool){
 	"two locks":           transfer,
 	"lost wake-up":        mailbox,
 	"missed cancellation": serve,
+	"state as a signal":   wake,
 }
 
 // withdraw takes money from an account twice, if there is enough.
@@ -136,6 +139,21 @@ func serve(repaired bool) {
 		waiting.Unpark()
 	}
 	server.Join()
+}
+
+// wake has a thread that parks until an event, and one that wakes it: always, or if it seems to be parked.
+func wake(repaired bool) {
+	var event atomic.Bool
+	sleeper := vthread.Start(func() {
+		for !event.Load() {
+			vthread.Park()
+		}
+	})
+	event.Store(true)
+	if repaired || sleeper.State() == flight.StateParked {
+		sleeper.Unpark()
+	}
+	sleeper.Join()
 }
 
 func TestPlantedBugsAreFoundAndTheirRepairedTwinsNotFlagged(t *testing.T) {

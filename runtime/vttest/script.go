@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -38,6 +39,7 @@ var before = map[sched.Op]string{
 	sched.OpLock:      "before it locks {on}",
 	sched.OpUnlock:    "before it unlocks {on}",
 	sched.OpUnlocked:  "after that",
+	sched.OpPark:      "before it parks",
 }
 
 // waits are how a park reads, by its reason.
@@ -152,21 +154,23 @@ func (x *execution) script() script {
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}
+	if x.cut > 0 {
+		lines = slices.Insert(lines, sched.StepsHead, fmt.Sprintf("… %d steps …", x.cut))
+	}
 	return lines
 }
 
-// String returns the lines, each indented. Of very many, those in the middle are left out.
+// String returns the lines, each indented. Of very many, most are left out.
 func (s script) String() string {
-	const head, tail = 50, 450
+	const head, tail = sched.StepsHead, 400
 	var b strings.Builder
 	for i, line := range s {
-		if len(s) > head+tail+1 && i >= head && i < len(s)-tail {
-			if i == head {
-				fmt.Fprintf(&b, "    … %d steps …\n", len(s)-head-tail)
-			}
-			continue
+		switch {
+		case len(s) <= head+tail+1 || i < head || i >= len(s)-tail:
+			fmt.Fprintf(&b, "    %s\n", line)
+		case i == head:
+			fmt.Fprintf(&b, "    … and so on; the last %d steps:\n", tail)
 		}
-		fmt.Fprintf(&b, "    %s\n", line)
 	}
 	return b.String()
 }
