@@ -11,7 +11,12 @@
 //	for t := range queue { t.Run() } // a carrier
 //
 // [ForkJoin] is the default: work stealing, first in first out, with a hand-off slot for the pattern
-// «A wakes B, then waits».
+// «A wakes B, then waits». [Pinned] keeps each thread on one carrier, and each carrier on an OS thread and a CPU. [Single] executes its threads one at
+// a time, so that they share memory without locks. [FromExecutor], [FromChannel] and [EventLoop] make schedulers of what a program has already, and
+// fixtures/priority and fixtures/deadline are written from nothing. Package schedtest tests what one has written.
+//
+// A thread is on the scheduler that its builder chooses, or else on that of the thread which makes it, or else on [Default]. [Task.UnparkOn] moves
+// one that is parked. docs/decisions/0006 tells why.
 //
 // Threads themselves, with names, join and locals, are in package vthread; this package has the
 // mechanism: the state machine of a task, mounting, the queues, timers and the watchdog.
@@ -25,5 +30,5 @@
 //
 // task.go: the words of the state machine. switch.go: what happens when a thread leaves its carrier. forkjoin.go: where tasks are put;
 // worker.go: how a carrier finds them; idle.go: who sleeps and who is woken. watchdog.go: what happens when carriers are held.
-// simulated.go: one thread at a time, for tests.
+// pinned.go, single.go, executor.go and eventloop.go: the other schedulers. simulated.go: one thread at a time, for tests.
 package sched

@@ -2,6 +2,7 @@ package sched_test
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -42,7 +43,6 @@ var schedulers = []struct {
 	}},
 }
 
-// SD-01, SD-02, SD-03, SD-04, SD-05, SD-08
 func TestSchedulersKeepTheContract(t *testing.T) {
 	for _, s := range schedulers {
 		t.Run(s.name, func(t *testing.T) {
@@ -52,6 +52,36 @@ func TestSchedulersKeepTheContract(t *testing.T) {
 	t.Run("default", func(t *testing.T) {
 		schedtest.Run(t, func(*testing.T) sched.Scheduler { return sched.Default() })
 	})
+}
+
+// SD-01, SD-02, SD-03, SD-04
+func TestThreadsAreOnTheSchedulerThatIsChosenOrInherited(t *testing.T) {
+	part(t, "children-inherit-the-scheduler")
+}
+
+// SD-05
+func TestATaskCannotBeRunOnAThread(t *testing.T) { part(t, "a-task-cannot-be-run-on-a-thread") }
+
+// SD-08: in the thread's state, too, and in one event each.
+func TestRefusalsSurfaceWhereTheThreadIsStartedOrUnparked(t *testing.T) {
+	part(t, "refusals-surface-in-start", "refusals-surface-in-unpark")
+}
+
+// part has all schedulers pass some of the tests.
+func part(t *testing.T, names ...string) {
+	passed := 0
+	for name, test := range schedtest.Cases() {
+		if !slices.Contains(names, name) {
+			continue
+		}
+		for _, s := range schedulers {
+			t.Run(name+"/"+s.name, func(t *testing.T) { test(t, s.make(t)) })
+		}
+		passed++
+	}
+	if passed != len(names) {
+		t.Errorf("%d of %q are tests", passed, names)
+	}
 }
 
 // Trap 5.

@@ -256,6 +256,18 @@ func childrenInherit(t testing.TB, s sched.Scheduler) {
 			grandchild.Join()
 		})
 		chosen := vthread.Builder{Scheduler: other}.Start(func() {})
+		made := vthread.Builder{}.Unstarted(func() {})
+		var startedBy sync.WaitGroup
+		startedBy.Go(func() {
+			if err := made.Start(); err != nil {
+				t.Errorf("start: %v", err)
+			}
+		})
+		made.Join()
+		startedBy.Wait()
+		if made.Scheduler() != s {
+			t.Errorf("made here, started by a goroutine, and on %T, want %T", made.Scheduler(), s)
+		}
 		if child.Scheduler() != s || chosen.Scheduler() != sched.Scheduler(other) {
 			t.Errorf("child on %T, want %T; chosen on %T, want %T", child.Scheduler(), s, chosen.Scheduler(), other)
 		}
