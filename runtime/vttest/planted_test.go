@@ -23,6 +23,7 @@ var planted = map[string]func(repaired bool){
 	"lost wake-up":        mailbox,
 	"missed cancellation": serve,
 	"state as a signal":   wake,
+	"three forks":         dine,
 }
 
 // withdraw takes money from an account twice, if there is enough.
@@ -154,6 +155,27 @@ func wake(repaired bool) {
 		sleeper.Unpark()
 	}
 	sleeper.Join()
+}
+
+// dine has three philosophers, each with a fork to the left and one to the right.
+func dine(repaired bool) {
+	var forks [3]vsync.Mutex
+	var all []*vthread.Thread
+	for i := range forks {
+		left, right := i, (i+1)%len(forks)
+		if repaired && left > right {
+			left, right = right, left
+		}
+		all = append(all, vthread.Start(func() {
+			forks[left].Lock()
+			defer forks[left].Unlock()
+			forks[right].Lock()
+			defer forks[right].Unlock()
+		}))
+	}
+	for _, t := range all {
+		t.Join()
+	}
 }
 
 func TestPlantedBugsAreFoundAndTheirRepairedTwinsNotFlagged(t *testing.T) {

@@ -21,15 +21,17 @@ const (
 	bounded2
 	bounded3
 	bounded4
-	uniform
+	uniform // blind
 	ranked0 // strict priorities
 	ranked1 // the first is lowered once
 	ranked2
 	ranked3
+	biased // blind, but three times of four the same thread goes on
 )
 
-// mix is the order in which strategies are tried, again and again.
-var mix = [...]strategy{bounded0, bounded1, ranked1, bounded2, uniform, bounded1, ranked2, bounded3}
+// mix is the order in which strategies are tried, again and again. Measured with the planted bugs, and with three philosophers, blind choices find most in
+// small programs: 10 to 75 of a hundred executions. The others are for large ones, in which a blind choice of 20 in a row is rare.
+var mix = [...]strategy{bounded0, bounded1, uniform, ranked1, uniform, bounded2, uniform, ranked2, uniform, bounded3, uniform, biased}
 
 // A chooser chooses in one execution.
 type chooser struct {
@@ -82,6 +84,9 @@ func (c *chooser) choose(a sched.Choice) (i int) {
 		}
 	}()
 	turn := len(c.turns) > 0 && at >= c.turns[0]
+	if a.Yields && c.seed.strategy() != bounded0 && c.stayed < loop && c.random.IntN(4) == 0 {
+		return running // others are not faster, though they could go on
+	}
 	switch c.seed.strategy() {
 	case ranked0, ranked1, ranked2, ranked3:
 		if running >= 0 && (a.Yields || turn || c.stayed >= loop) {
@@ -92,6 +97,10 @@ func (c *chooser) choose(a sched.Choice) (i int) {
 			c.turns = c.turns[1:]
 		}
 		return c.first(a.Ready)
+	case biased:
+		if running >= 0 && !a.Yields && c.stayed < loop && c.random.IntN(4) != 0 {
+			return running
+		}
 	case uniform:
 		if !a.Yields && c.stayed < loop {
 			return c.random.IntN(len(a.Ready))
