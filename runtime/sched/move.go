@@ -35,7 +35,7 @@ func (t *Task) Attachment() any {
 }
 
 // Prefer notes the carrier that the task had best run on, a hint for its scheduler; 0 takes it back. What carriers there are, the scheduler
-// knows; [ForkJoin] follows no hints. It may be called from anywhere.
+// knows: [Pinned] follows the hint when the thread starts, [ForkJoin] never. It may be called from anywhere.
 func (t *Task) Prefer(c flight.CarrierID) { t.prefers.Store(uint32(c)) }
 
 // Preferred returns what was given to [Task.Prefer], or 0.

@@ -34,7 +34,7 @@ type PinnedOptions struct {
 // begun elsewhere to a Pinned: [ErrLockedCarrier].
 //
 // A thread may lock itself to its OS thread, as anywhere; it must not undo more locks than it has made. A child process has the CPU of the
-// OS thread that starts it. The OS threads end when the scheduler is closed.
+// OS thread that starts it. The OS threads end when the scheduler is closed; should the process's first be among them, which cannot end, it does nothing more.
 //
 // In builds with the tag vtscope_chan, threads keep to a carrier, but neither to an OS thread nor to a CPU.
 type Pinned struct {

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/sched"
@@ -67,4 +68,37 @@ func TestRoutinesThatEndAwayFromTheirSchedulerAreRetired(t *testing.T) {
 		sched.RetireIdle()
 		return runtime.NumGoroutine() <= before
 	})
+}
+
+// In a bubble, so that nobody waits for the time that this takes.
+func TestRoutinesOfACrowdThatHasPassedAreRetired(t *testing.T) {
+	for name, scheduler := range map[string]func(testing.TB) sched.Scheduler{
+		"fork-join": func(t testing.TB) sched.Scheduler { return newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1}) },
+		"pinned":    func(t testing.TB) sched.Scheduler { return newPinned(t, sched.PinnedOptions{Carriers: 1}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := vthread.Builder{Scheduler: scheduler(t)}
+				const n = 4000
+				before := runtime.NumGoroutine()
+				var threads []*vthread.Thread
+				for range n {
+					threads = append(threads, b.Start(func() { vthread.Park() }))
+				}
+				synctest.Wait()
+				for _, th := range threads {
+					th.Unpark()
+				}
+				for _, th := range threads {
+					th.Join()
+				}
+				crowd := runtime.NumGoroutine() - before
+				time.Sleep(time.Minute)
+				if left := runtime.NumGoroutine() - before; left > n/2 || crowd < n {
+					t.Errorf("%d goroutines of a crowd of %d are left after a minute", left, crowd)
+				}
+				b.Start(func() {}).Join()
+			})
+		})
+	}
 }
