@@ -35,9 +35,11 @@ func TestThreadsOfAPinnedKeepTheirOSThreadAndCPU(t *testing.T) {
 		const carriers = 3
 		b := vthread.Builder{Scheduler: newPinned(t, sched.PinnedOptions{Carriers: carriers, AnyCPU: anyCPU})}
 		osThreads := make([]map[int]bool, carriers) // of the threads of each carrier
+		for i := range osThreads {
+			osThreads[i] = map[int]bool{}
+		}
 		var threads []*vthread.Thread
 		for i := range 4 * carriers {
-			osThreads[i%carriers] = map[int]bool{}
 			threads = append(threads, b.Start(func() {
 				for range 10 {
 					osThreads[i%carriers][syscall.Gettid()] = true // no lock: they share a carrier

@@ -3,10 +3,12 @@ package sched_test
 import (
 	"errors"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/runtime/continuation"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/sched"
 	"github.com/vtscope/vtscope/runtime/vthread"
@@ -95,4 +97,62 @@ func TestAClosedSingleRefusesThreads(t *testing.T) {
 		t.Errorf("got %v, want ErrClosed", err)
 	}
 	runtime.GC() // then the file forgets the thread that was refused
+}
+
+// oneAtATime are the schedulers that execute one thread at a time, in the order in which they become ready.
+func oneAtATime(t *testing.T, test func(*testing.T, vthread.Builder)) {
+	for name, s := range map[string]func(testing.TB) sched.Scheduler{
+		"single":     func(t testing.TB) sched.Scheduler { return newSingle(t) },
+		"pinned":     func(t testing.TB) sched.Scheduler { return newPinned(t, sched.PinnedOptions{Carriers: 1}) },
+		"event-loop": func(t testing.TB) sched.Scheduler { return newLoop(t, false) },
+		"one-worker": func(t testing.TB) sched.Scheduler {
+			pool := newWorkers(t, 1)
+			return sched.FromExecutor(pool.call)
+		},
+	} {
+		t.Run(name, func(t *testing.T) { test(t, vthread.Builder{Scheduler: s(t)}) })
+	}
+}
+
+// YD-01
+func TestYieldsOfThreadsThatShareACarrierTakeTurns(t *testing.T) {
+	oneAtATime(t, func(t *testing.T, b vthread.Builder) {
+		var got strings.Builder
+		returns(t, "the parent", b.Start(func() {
+			var threads []*vthread.Thread
+			for _, who := range []string{"A", "B"} {
+				threads = append(threads, b.Start(func() {
+					for range 3 {
+						got.WriteString(who)
+						vthread.Yield()
+					}
+				}))
+			}
+			for _, th := range threads {
+				th.Join()
+			}
+		}).Join)
+		if got.String() != "ABABAB" {
+			t.Errorf("got %s, want ABABAB", got.String())
+		}
+	})
+}
+
+// YD-02
+func TestAYieldOfAPinnedThreadKeepsItsCarrier(t *testing.T) {
+	oneAtATime(t, func(t *testing.T, b vthread.Builder) {
+		var got strings.Builder
+		returns(t, "the parent", b.Start(func() {
+			continuation.Pin()
+			other := b.Start(func() { got.WriteString("B") })
+			got.WriteString("A")
+			vthread.Yield()
+			got.WriteString("A")
+			continuation.Unpin()
+			other.Join()
+		}).Join)
+		if got.String() != "AAB" {
+			t.Errorf("got %s, want AAB", got.String())
+		}
+	})
 }

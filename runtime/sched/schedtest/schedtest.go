@@ -45,6 +45,7 @@ var cases = []struct {
 	{"yields-let-others-go-on", yieldsLetOthersGoOn},
 	{"joins-wait", joinsWait},
 	{"children-inherit-the-scheduler", childrenInherit},
+	{"threads-move-where-they-can", threadsMove},
 	{"threads-start-threads", threadsStartThreads},
 	{"odd-ends-end-only-the-thread", oddEnds},
 	{"a-thread-may-lock-itself-to-its-os-thread", lockedThreads},

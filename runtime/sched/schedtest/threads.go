@@ -281,6 +281,33 @@ type onGoroutines struct{ _ byte }
 
 func (*onGoroutines) Execute(t *sched.Task) error { go t.Run(); return nil }
 
+// A thread that has begun on a locked carrier cannot leave it.
+func threadsMove(t testing.TB, s sched.Scheduler) {
+	fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fj.Close()
+	for range 10 {
+		th := parked(t, s)
+		want := sched.Scheduler(fj)
+		if err := th.UnparkOn(fj); err != nil {
+			if !errors.Is(err, sched.ErrLockedCarrier) {
+				t.Errorf("move: %v, want none, or ErrLockedCarrier", err)
+			}
+			if got := th.State(); got != flight.StateParked {
+				t.Errorf("not moved: %v, want parked", got)
+			}
+			want = s
+			unpark(t, th)
+		}
+		join(t, th)
+		if got := th.Scheduler(); got != want {
+			t.Errorf("it was on %T, want %T", got, want)
+		}
+	}
+}
+
 func threadsStartThreads(t testing.TB, s sched.Scheduler) {
 	const depth, children = 5, 3
 	var grow func(depth int) int
