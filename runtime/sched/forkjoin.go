@@ -150,7 +150,7 @@ func (fj *ForkJoin) Execute(t *Task) error {
 // Parallelism returns how many carriers execute threads at a time.
 func (fj *ForkJoin) Parallelism() int { return fj.options.Parallelism }
 
-// Close waits until no carrier has anything to execute, stops them, and ends all idle goroutines. Threads that
+// Close waits until no carrier has anything to execute, stops them, and ends as many idle goroutines as they have made: all are shared with the other schedulers. Threads that
 // are parked stay parked forever; unparking them returns [ErrClosed]. It must not be called on a thread of fj, or on
 // one that a carrier of fj executes for another scheduler.
 func (fj *ForkJoin) Close() error {

@@ -3,7 +3,7 @@ package sched
 // A Single executes its threads one at a time, on one carrier, in a total order: what a thread does until it parks, yields or ends happens before what
 // the next one does. So its threads share memory without locks, as long as no thread of another scheduler, and no goroutine, uses it.
 //
-// Threads go on in the order in which they become ready, but that one which a thread wakes goes before those that wait, once. A
+// Threads go on in the order in which they become ready, but one that a thread starts or wakes goes before those that wait, if it is the first. A
 // thread that blocks in Go's own ways, or parks while pinned, stops all others until it goes on: no carrier is added. If it waits for one of them, that is
 // forever. What a thread calls by vthread.Blocking is executed elsewhere, beside the others, and has no part in the order.
 //
