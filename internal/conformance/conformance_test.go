@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -156,6 +157,20 @@ func TestCheckFindsWhatIsMissing(t *testing.T) {
 				t.Logf("it printed:\n%s", all)
 			}
 		})
+	}
+}
+
+func TestATestIsRunAsOftenAsAsked(t *testing.T) {
+	t.Setenv("GOFLAGS", "")
+	module(t, passing+"// AA-02: fails once in a process.\nfunc TestTwo(t *testing.T) {\n\tif n++; n == 3 {\n\t\tt.Fail()\n\t}\n}\n\nvar n int\n")
+	table := []group{{"AA", "", []behaviour{{"AA-01", "", tested}, {"AA-02", "", tested}}}}
+	var out strings.Builder
+	err := check(&out, table, ".", perProcess+5, nil)
+	if want := fmt.Sprintf("TestTwo failed 2 of %d times", perProcess+5); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got error %v, want %s", err, want)
+	}
+	if !strings.HasPrefix(out.String(), "TestTwo failed:\n") || !strings.Contains(out.String(), "AA 1/0/1\n") {
+		t.Errorf("got %s, want what TestTwo printed, then AA 1/0/1", out.String())
 	}
 }
 
