@@ -56,6 +56,7 @@ func compare(wanted *regexp.Regexp, rounds int, out, progress io.Writer) (err er
 	if out, err := exec.Command("go", "test", "-c", "-o", b.binary, "./bench").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the benchmarks: %w\n%s", err, out)
 	}
+	system := machine(j, rounds)
 	chosen := slices.DeleteFunc(slices.Clone(works), func(w work) bool { return !w.matches(wanted) })
 	all := measured{}
 	for range rounds {
@@ -65,7 +66,7 @@ func compare(wanted *regexp.Regexp, rounds int, out, progress io.Writer) (err er
 			}
 		}
 	}
-	return printTable(out, machine(j, rounds), chosen, all, j)
+	return printTable(out, system, chosen, all, j)
 }
 
 func (w work) matches(wanted *regexp.Regexp) bool {

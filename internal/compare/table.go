@@ -130,8 +130,17 @@ func printTable(w io.Writer, machine string, chosen []work, all measured, j jdk)
 
 // machine says what the figures were measured with.
 func machine(j jdk, rounds int) string {
-	return fmt.Sprintf("%d × %s, %s/%s, %s, JDK %s; medians of %d rounds, ratios within each round and their range",
-		runtime.NumCPU(), processor("/proc/cpuinfo"), runtime.GOOS, runtime.GOARCH, runtime.Version(), j.version, rounds)
+	return fmt.Sprintf("%d × %s, %s/%s, %s, JDK %s%s; medians of %d rounds, ratios within each round and their range",
+		runtime.NumCPU(), processor("/proc/cpuinfo"), runtime.GOOS, runtime.GOARCH, runtime.Version(), j.version, load("/proc/loadavg"), rounds)
+}
+
+// load says how busy the system was before anything was measured, if it tells that there: figures of a busy one are worth little.
+func load(file string) string {
+	text, err := os.ReadFile(file)
+	if words := strings.Fields(string(text)); err == nil && len(words) > 0 {
+		return ", load " + words[0] + " before"
+	}
+	return ""
 }
 
 // processor returns the name of the processor, if the system tells it there.

@@ -104,6 +104,19 @@ a work: not measured in Java: needs JDK 22, this is 21
 	}
 }
 
+func TestTheLoadIsTheNewestAverage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "loadavg")
+	if err := os.WriteFile(file, []byte("0.07 0.16 0.55 1/150 42\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := load(file); got != ", load 0.07 before" {
+		t.Errorf("got %q", got)
+	}
+	if got := load(file + "absent"); got != "" {
+		t.Errorf("without the file: got %q, want nothing", got)
+	}
+}
+
 func TestTheProcessorIsTheSystemsName(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cpuinfo")
 	if err := os.WriteFile(file, []byte("processor\t: 0\nmodel name\t: A Chip: the 2nd\nflags\t: x\n"), 0o600); err != nil {
