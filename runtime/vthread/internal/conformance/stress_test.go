@@ -81,7 +81,10 @@ func TestManyThreadsWaitInEveryWayForManyRounds(t *testing.T) {
 						vthread.Park()
 					case 6:
 						d := some()
-						w.builder().Start(func() { vthread.ParkFor(d) }).JoinFor(some())
+						child := w.builder().Start(func() { vthread.ParkFor(d) })
+						if ended, _ := child.JoinFor(some()); !ended {
+							child.Join() // else it might be parked when its scheduler is closed, and stay so
+						}
 					case 7:
 						c := continuation.New(prompt, func() {
 							vthread.Sleep(some())
