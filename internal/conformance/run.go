@@ -42,7 +42,7 @@ var errNotRun = errors.New("some tests were not run, or not as often as asked")
 
 // perProcess is how often a process runs its tests. The race detector keeps some kilobytes for ever of each coroutine that has
 // ended (iter.Pull, Go 1.26), so a process that ran them a hundred times would take 30 GB.
-const perProcess = 10
+const perProcess = 5
 
 // run runs some tests of the package in a folder, so often. The error is that the package did not build, or failed beside its
 // tests, or ended before they did; it has the text of a crash.

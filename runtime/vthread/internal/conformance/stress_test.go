@@ -35,7 +35,9 @@ func TestSkynetOfAMillionThreadsGivesTheRightSum(t *testing.T) {
 		switch {
 		case w.kind == vthread.OnOSThread:
 			n = 100
-		case w.kind == vthread.OnGoroutine || testing.Short() || raceDetector:
+		case testing.Short() || raceDetector:
+			n = 1000
+		case w.kind == vthread.OnGoroutine:
 			n = 10_000
 		}
 		var sum int
