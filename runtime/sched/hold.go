@@ -78,8 +78,10 @@ func (t *Task) blocksInGo(g uintptr) (pcs []uintptr, blocks bool) {
 }
 
 // waitsForOurs reports whether the goroutine with these frames waits, but its thread does not block: it waits in a slot for a continuation
-// that executes on another goroutine (the switch is of package iter, or of the form of slots on channels), or for the garbage collector.
+// that executes on another goroutine (the switch is of package iter, or of the form of slots on channels), for the garbage collector, or for a lock
+// of this package. The last would be a circle: more carriers make such locks busier.
 func waitsForOurs(pcs []uintptr) bool {
+	locking := false // the frame before was of a lock
 	for i, pc := range pcs[:min(len(pcs), 8)] {
 		f := runtime.FuncForPC(pc - 1)
 		if f == nil {
@@ -87,29 +89,47 @@ func waitsForOurs(pcs []uintptr) bool {
 		}
 		name := f.Name()
 		if i == 0 && strings.HasPrefix(name, "iter.") || i < 4 && strings.HasPrefix(name, "runtime.gc") ||
-			strings.HasSuffix(name, "/coro.(*Slot).Switch") {
+			strings.HasSuffix(name, "/coro.(*Slot).Switch") || locking && strings.HasPrefix(name, ours) {
 			return true
 		}
+		locking = strings.HasSuffix(name, "sync.(*Mutex).Lock")
 	}
 	return false
 }
+
+// ours begins the names of this package's functions.
+var ours = func() string {
+	pc, _, _, _ := runtime.Caller(0)
+	name := runtime.FuncForPC(pc).Name()
+	return name[:strings.LastIndex(name, "/sched.")+len("/sched.")]
+}()
 
 // monopolyTicks is for how many ticks a thread may compute before its carrier counts as held: as long as Go lets a
 // goroutine run while others wait.
 const monopolyTicks = 10
 
 // stuck reports whether a carrier that stands still will not serve others soon: its thread blocks, or has computed for long. A carrier that
-// was only not given a processor for a while, or works for the garbage collector, is not helped by more carriers. Where nothing is known
-// of the thread, standing still is enough.
+// executes no thread, was only not given a processor for a while, or works for the garbage collector, is not helped by more carriers. Where
+// nothing can be known of the thread, standing still is enough.
 func (w *worker) stuck() bool {
-	if !w.seen.held || w.seen.hold.Thread != 0 || w.seen.stood >= monopolyTicks {
+	if !w.seen.held || w.seen.hold.Thread != 0 {
 		return w.seen.held
 	}
 	t, _, g := w.mountedThread()
-	if t == nil || g == 0 || !coro.SharedLookout().Sees() {
+	switch {
+	case t == nil:
+		return false
+	case g == 0 || !coro.SharedLookout().Sees() || t.word.Load()&stateMask == blocked:
 		return true
+	case w.seen.stood < monopolyTicks:
+		return false
 	}
-	return t.word.Load()&stateMask == blocked
+	chain := coro.Executing(unsafe.Pointer(t), g).Chain()
+	if len(chain) == 0 {
+		return false
+	}
+	_, doing := coro.SharedLookout().Look(chain[len(chain)-1].G(), nil)
+	return doing == coro.DoingWork || doing == coro.DoingSyscall
 }
 
 func (w *worker) endHold() {

@@ -69,11 +69,13 @@ func TestEachPinIsToldOnceWithItsPlace(t *testing.T) {
 		if why == flight.ReasonPinnedOSThread && !(coro.CanProbe() && coro.Binds) {
 			continue // no thread is pinned for that here
 		}
+		begun := time.Now()
 		th := b.Start(body)
 		th.Join()
+		most := time.Since(begun)
 		got := w.of(th.ID())
-		if len(got) != 1 || got[0].Reason != why || !got[0].Over || got[0].Held < 5*time.Millisecond || !passes(got[0], "parkHere") {
-			t.Errorf("%v: got %+v, want one pin of 5ms in parkHere", why, got)
+		if len(got) != 1 || got[0].Reason != why || !got[0].Over || got[0].Held <= 0 || got[0].Held > most || !passes(got[0], "parkHere") {
+			t.Errorf("%v: got %+v, want one pin of up to %v in parkHere", why, got, most)
 		}
 	}
 	th := b.Start(parkHere)

@@ -454,23 +454,35 @@ type Pause struct {
 // leave its carrier, because it is locked to an OS thread or in a pin section, holds it while it waits: it is pinned. The interrupt
 // status plays no part.
 func (t *Task) Park(p Pause) (hadPermit bool) {
+	s, hadPermit := t.Leave(p, stackSkip+1)
+	if s != nil {
+		s.Switch()
+		t.Arrive()
+	}
+	return hadPermit
+}
+
+// Leave is the first half of [Task.Park], for callers that are parks themselves: between the thread's own code and a switch each frame
+// costs a return that the processor mispredicts, and is walked by whoever looks at the stack. It returns the slot to switch to, after which
+// the caller calls [Task.Arrive]; nil means that the park is over. The recorded stack goes without skip frames: Leave's own, and those of callers.
+func (t *Task) Leave(p Pause, skip int) (s *coro.Slot, hadPermit bool) {
 	if Simulating() {
 		t.parkSimulated(p)
 	}
 	w := t.word.Load()
 	if w&stateMask == leased {
 		t.word.Store(w&^stateMask | runnable)
-		return true
+		return nil, true
 	}
 	c := t.on
 	if c.ret == nil || t.marks.Load() >= pinStep || !c.ret.Fits() {
 		t.parkInPlace(p)
-		return false
+		return nil, false
 	}
 	var now flight.Ticks
 	if rec := t.rec; rec != nil {
 		now = flight.Now()
-		stack := flight.Default().Stack(stackSkip)
+		stack := flight.Default().Stack(skip)
 		if c.ring != nil {
 			c.ring.Park(rec, t.id, now, p.State, p.Reason, stack, p.Blocker)
 		} else {
@@ -483,13 +495,15 @@ func (t *Task) Park(p Pause) (hadPermit bool) {
 	if m := t.timer; m != nil && m.armed {
 		then |= timed
 	}
-	s := t.depart(c, then, now)
-	s.Switch()
+	return t.depart(c, then, now), false
+}
+
+// Arrive is the second half of a park: t goes on, perhaps on another carrier.
+func (t *Task) Arrive() {
 	t.on.finish()
 	if Simulating() {
 		t.resumedSimulated()
 	}
-	return false
 }
 
 // stackSkip hides this package's own innermost frame from recorded stacks.
@@ -508,7 +522,11 @@ func (t *Task) ParkUntil(when time.Duration, p Pause) (hadPermit, expired bool) 
 	}
 	m := t.wakeable()
 	m.arm(t, when, w&^lowMask)
-	hadPermit = t.Park(p)
+	s, hadPermit := t.Leave(p, stackSkip)
+	if s != nil {
+		s.Switch()
+		t.Arrive()
+	}
 	expired = m.disarm() && !hadPermit
 	t.word.Add(parkStep) // K5
 	return hadPermit, expired

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,18 +18,19 @@ import (
 //	    submits the task.
 //	M2  The number in the task's word (K5) was taken when the timer was armed; a later park has another.
 type timer struct {
-	task  *Task
-	when  time.Duration // since epoch
-	park  uint32        // the number of the park, in its place in the word
-	was   uint32        // the word of the task that it has just made runnable, and owns
-	index int           // in the heap, or -1; guarded by timers.mu
-	fired atomic.Bool
-	armed bool // the task's own
+	task   *Task
+	entry  uint32 // the number of its newest entry in the heap; guarded by timers.mu, as queued is
+	queued bool   // which is not dead
+	park   uint32 // the number of the park, in its place in the word
+	was    uint32 // the word of the task that it has just made runnable, and owns
+	fired  atomic.Bool
+	armed  bool // the task's own
 
 	bubbled *time.Timer   // instead of the heap, for threads in a synctest bubble; guarded by timers.mu
 	unpin   chan struct{} // wakes the task while it is blocked (K4); lazily made
 
-	simulated *Simulated // in whose list it is, instead of the heap
+	simulated *Simulated    // in whose list it is, instead of the heap
+	when      time.Duration // there, since epoch
 
 	waiter Waiter // see NewWaiter
 }
@@ -44,10 +46,10 @@ func (t *Task) wakeable() *timer {
 func (t *Task) borrow(r *coro.Routine) *timer {
 	if r.Inner != nil {
 		// The routine of a continuation, which may have another task before t ends.
-		return &timer{task: t, index: -1}
+		return &timer{task: t}
 	}
 	if r.Lent == nil {
-		r.Lent = unsafe.Pointer(&timer{index: -1})
+		r.Lent = unsafe.Pointer(new(timer))
 	}
 	m := (*timer)(r.Lent)
 	m.task = t
@@ -91,30 +93,31 @@ func (m *timer) arm(t *Task, when time.Duration, park uint32) {
 		})
 		return
 	}
-	m.when = when
-	timers.add(m)
+	timers.add(m, when)
 }
 
-// disarm stops the timer and reports whether it had fired.
+// disarm stops the timer and reports whether it had fired. When it had, the expiry may be under way still, but looks at nothing but the task's
+// word, which is of another park (K5) before the timer is armed again.
 func (m *timer) disarm() (fired bool) {
 	m.armed = false
-	if m.simulated != nil {
+	switch {
+	case m.simulated != nil:
 		m.simulated.disarm(m)
-	} else if m.bubbled != nil {
+	case m.bubbled != nil:
 		timers.mu.Lock()
 		m.bubbled.Stop()
 		m.bubbled = nil
 		timers.mu.Unlock()
-	} else {
-		timers.remove(m) // waits for an expiry under way, fired or not
+	case !m.fired.Load():
+		timers.remove(m) // waits for an expiry under way
 	}
 	return m.fired.Load()
 }
 
 // expire ends the park. It returns the task if the caller has to submit it.
 func (m *timer) expire() *Task {
-	m.fired.Store(true) // M1
-	t, park := m.task, m.park
+	t, park := m.task, m.park // before fired: see disarm
+	m.fired.Store(true)       // M1
 	for {
 		w := t.word.Load()
 		if w&^lowMask != park { // M2
@@ -150,25 +153,37 @@ var timers = timerHeap{wake: make(chan struct{}, 1)}
 func ArmedTimers() int {
 	timers.mu.Lock()
 	defer timers.mu.Unlock()
-	return len(timers.mu.heap)
+	return len(timers.mu.heap) - timers.mu.dead
 }
 
+// A timerHeap holds armed timers.
+//
+//	E1  An entry whose timer was disarmed is dead. It stays until its time comes, or half of the entries are dead. So no timer needs
+//	    to know its place, and moving an entry touches nothing but the heap.
 type timerHeap struct {
 	mu struct {
 		sync.Mutex
-		heap    []*timer // four children each
-		next    time.Duration
+		heap    []timerEntry // four children each
+		dead    int
 		serving bool
 	}
 	wake chan struct{}
 }
 
-func (h *timerHeap) add(m *timer) {
+type timerEntry struct {
+	when   time.Duration // since epoch
+	timer  *timer
+	number uint32
+}
+
+func (e timerEntry) dead() bool { return !e.timer.queued || e.timer.entry != e.number }
+
+func (h *timerHeap) add(m *timer, when time.Duration) {
 	h.mu.Lock()
-	m.index = len(h.mu.heap)
-	h.mu.heap = append(h.mu.heap, m)
-	h.up(m.index)
-	first := m.index == 0
+	m.entry++
+	m.queued = true
+	h.mu.heap = append(h.mu.heap, timerEntry{when, m, m.entry})
+	first := h.up(len(h.mu.heap)-1) == 0
 	start := !h.mu.serving
 	h.mu.serving = true
 	h.mu.Unlock()
@@ -183,68 +198,85 @@ func (h *timerHeap) add(m *timer) {
 	}
 }
 
+// fewDead are not worth a look at all entries.
+const fewDead = 64
+
 func (h *timerHeap) remove(m *timer) {
 	h.mu.Lock()
-	if m.index >= 0 {
-		h.cut(m.index)
+	defer h.mu.Unlock()
+	if !m.queued {
+		return
 	}
-	h.mu.Unlock()
+	m.queued = false
+	h.mu.dead++
+	if h.mu.dead > fewDead && h.mu.dead > len(h.mu.heap)/2 {
+		h.bury()
+	}
 }
 
-// cut takes the timer at i out.
-func (h *timerHeap) cut(i int) *timer {
-	heap := h.mu.heap
-	m, last := heap[i], heap[len(heap)-1]
-	heap[len(heap)-1] = nil
-	h.mu.heap = heap[:len(heap)-1]
-	if m != last {
-		heap[i] = last
-		last.index = i
-		h.up(i)
-		h.down(last.index)
+// bury drops all dead entries.
+func (h *timerHeap) bury() {
+	live := slices.DeleteFunc(h.mu.heap, timerEntry.dead)
+	h.mu.heap, h.mu.dead = live, 0
+	for i := (len(live)+2)/4 - 1; i >= 0; i-- { // those that have children
+		h.down(i)
 	}
-	m.index = -1
-	if len(heap) > 4096 && len(h.mu.heap) < cap(heap)/4 {
-		h.mu.heap = append(make([]*timer, 0, cap(heap)/2), h.mu.heap...)
-	}
-	return m
+	h.shrink()
 }
 
-func (h *timerHeap) up(i int) {
+// pop takes out the first.
+func (h *timerHeap) pop() timerEntry {
 	heap := h.mu.heap
-	m := heap[i]
+	e, last := heap[0], len(heap)-1
+	heap[0] = heap[last]
+	heap[last] = timerEntry{}
+	h.mu.heap = heap[:last]
+	if last > 1 {
+		h.down(0)
+	}
+	h.shrink()
+	return e
+}
+
+func (h *timerHeap) shrink() {
+	if heap := h.mu.heap; cap(heap) > 4096 && len(heap) < cap(heap)/4 {
+		h.mu.heap = append(make([]timerEntry, 0, cap(heap)/2), heap...)
+	}
+}
+
+// up moves the entry at i to where it belongs, and returns its place.
+func (h *timerHeap) up(i int) int {
+	heap := h.mu.heap
+	e := heap[i]
 	for i > 0 {
 		p := (i - 1) / 4
-		if heap[p].when <= m.when {
+		if heap[p].when <= e.when {
 			break
 		}
 		heap[i] = heap[p]
-		heap[i].index = i
 		i = p
 	}
-	heap[i] = m
-	m.index = i
+	heap[i] = e
+	return i
 }
 
 func (h *timerHeap) down(i int) {
 	heap := h.mu.heap
-	m := heap[i]
-	for {
-		least := -1
-		for c := 4*i + 1; c < min(4*i+5, len(heap)); c++ {
-			if least < 0 || heap[c].when < heap[least].when {
+	e := heap[i]
+	for 4*i+1 < len(heap) {
+		least := 4*i + 1
+		for c := least + 1; c < min(4*i+5, len(heap)); c++ {
+			if heap[c].when < heap[least].when {
 				least = c
 			}
 		}
-		if least < 0 || heap[least].when >= m.when {
+		if heap[least].when >= e.when {
 			break
 		}
 		heap[i] = heap[least]
-		heap[i].index = i
 		i = least
 	}
-	heap[i] = m
-	m.index = i
+	heap[i] = e
 }
 
 // serve is the goroutine of the timers.
@@ -277,8 +309,14 @@ func (h *timerHeap) due() (wait time.Duration, woken []*Task) {
 		if n == 512 {
 			return 0, woken
 		}
-		// Under the lock, so that disarm returns only when the timer has done with the task.
-		if t := h.cut(0).expire(); t != nil {
+		e := h.pop()
+		if e.dead() {
+			h.mu.dead--
+			continue
+		}
+		e.timer.queued = false
+		// Under the lock, so that remove returns only when the timer has done with the task.
+		if t := e.timer.expire(); t != nil {
 			woken = append(woken, t)
 		}
 	}

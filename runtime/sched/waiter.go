@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/vtscope/vtscope/runtime/internal/coro"
 )
 
 // Errors of waits that are given up.
@@ -118,7 +120,11 @@ func (w *Waiter) WaitWithin(l Limits, p Pause) (err error) {
 		if when != 0 {
 			had, expired = t.ParkUntil(when, p)
 		} else {
-			had = t.Park(p)
+			var s *coro.Slot
+			if s, had = t.Leave(p, stackSkip); s != nil {
+				s.Switch()
+				t.Arrive()
+			}
 		}
 		// What woke t, if it had waited: the waker, a limit, or else somebody's permit. See [Task.Interrupt] for two at once.
 		permit = permit || had || !expired && w.state.Load() == waiting && !l.ended(t)

@@ -91,7 +91,32 @@ func (b Builder) Factory() Factory { return b.Unstarted }
 
 // Start starts a thread of the root scope that executes f, on the scheduler of the calling thread, or else the
 // default. It does not block.
-func Start(f func()) *Thread { return Builder{}.Start(f) }
+func Start(f func()) *Thread {
+	me := sched.Current()
+	t := newPlain(me, f)
+	if err := t.task.Start(me, sched.Birth{Entry: entryOf(f)}); err != nil {
+		t.forgetLater()
+		t.release()
+		panic(fmt.Sprintf("vthread: start %s: %v", t, err))
+	}
+	sched.Point(sched.OpStart, flight.BlockThread(t.ID()))
+	return t
+}
+
+// newPlain is Builder{}.make, without a look at fields that are zero: they cost more than a tenth of a start.
+func newPlain(me *sched.Task, f func()) *Thread {
+	if f == nil {
+		panic("vthread: nil function")
+	}
+	t := &Thread{f: f}
+	t.task.Init(sched.NewID(me), (*body)(t), nil)
+	if me != nil {
+		if env := threadOf(me).passedOn(); env != nil {
+			t.env.Store(env)
+		}
+	}
+	return t
+}
 
 // Start makes a thread that executes f, and starts it. It does not block. It panics if the scheduler refuses
 // the thread; use [Builder.TryStart] where that can happen.

@@ -21,7 +21,11 @@ func Park(on ...flight.Blocker) {
 	}
 	sched.Point(sched.OpPark, 0)
 	if !t.Interrupted() {
-		t.Park(sched.Pause{State: flight.StateParked, Reason: flight.ReasonPark, Blocker: blocker(on)})
+		s, _ := t.Leave(sched.Pause{State: flight.StateParked, Reason: flight.ReasonPark, Blocker: blocker(on)}, 1)
+		if s != nil {
+			s.Switch()
+			t.Arrive()
+		}
 	}
 }
 

@@ -32,7 +32,8 @@ type Doing uint8
 // What a goroutine may be doing.
 const (
 	DoingUnknown Doing = iota
-	DoingWork          // it runs, or could
+	DoingWork          // it runs
+	DoingReady         // it could run, but has no processor
 	DoingSyscall       // it is in a system call
 	DoingWait          // it waits in a Go operation: a channel, a mutex, a timer
 )
@@ -47,7 +48,7 @@ type Lookout struct {
 var SharedLookout = sync.OnceValue(NewLookout)
 
 // Look looks at another goroutine, given its g ([G]), without stopping it, and stores the program counters of its stack, innermost first, if
-// it waits or is in a system call. What it stores was true at one moment: a goroutine that goes on meanwhile is [DoingWork], or
+// it waits or is in a system call. What it stores was true at one moment: a goroutine that goes on meanwhile is [DoingReady], [DoingWork], or
 // [DoingUnknown]. It costs a fraction of a microsecond. On architectures without frame pointers and on Go
 // releases that have moved what it reads it knows nothing.
 //
@@ -64,6 +65,8 @@ func (l *Lookout) Look(g uintptr, pcs []uintptr) (n int, what Doing) {
 		what = DoingSyscall
 	case goWaiting | goScan, goSyscall | goScan:
 		return 0, DoingUnknown
+	case goRunnable, goRunnable | goScan:
+		return 0, DoingReady
 	default:
 		return 0, DoingWork
 	}
