@@ -20,7 +20,7 @@ func TestAThreadThatIsSeenBlockingInGoIsPinnedInTheSnapshot(t *testing.T) {
 		r := rec.GetRecord()
 		r.Init(flight.StateRunnable, id, 0, 0, 0, 0, now)
 		r.Mounted(now, c)
-		return rec.AcquireRing(c, 64)
+		return rec.AcquireRing(c, 0, 64)
 	}
 	held := mount(7, 1)
 	mount(8, 2)

@@ -35,7 +35,7 @@ func tmpfsDir(t testing.TB) string {
 
 func BenchmarkEmit(b *testing.B) {
 	r := newTest(b)
-	g := r.AcquireRing(1, 16384)
+	g := r.AcquireRing(1, 0, 16384)
 	for i := 0; b.Loop(); i++ {
 		g.Emit(Ticks(i), EventPark, ReasonPark, 1, 2, 3)
 	}

@@ -42,7 +42,7 @@ func ringOfCarrier(t *testing.T, r *Reader, c CarrierID) RingRow {
 
 func TestRingKeepsTheNewestEventsAfterItWrapsAround(t *testing.T) {
 	r := newTest(t)
-	g := r.AcquireRing(5, 16)
+	g := r.AcquireRing(5, 0, 16)
 	rd := openFile(t, r)
 	row := ringOfCarrier(t, rd, 5)
 	if row.Size != 16 {
@@ -117,7 +117,7 @@ func followEvents(t *testing.T, rd *Reader, min uint64, until time.Duration) (re
 func TestReaderSeesOnlyWholeEventsWhileTheyAreOverwritten(t *testing.T) {
 	r := newTest(t)
 	for _, size := range []int{16, 64, 1024} {
-		g := r.AcquireRing(5, size)
+		g := r.AcquireRing(5, 0, size)
 		stop := make(chan struct{})
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -268,7 +268,7 @@ func TestMain(m *testing.M) {
 
 func writeUntilKilled() {
 	r := Default()
-	g := r.AcquireRing(5, 1024)
+	g := r.AcquireRing(5, 0, 1024)
 	rec := numberedRecord(r, 1)
 	r.Emit(Now(), EventThreadStart, 0, 0, 1, 0)
 	r.SetName(rec, "writer")

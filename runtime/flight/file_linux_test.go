@@ -83,7 +83,7 @@ func TestFullTmpfsCostsRecordsNotTheProcess(t *testing.T) {
 			r.SetName(rec, "name")
 		}
 	}
-	g := r.AcquireRing(1, 1<<16)
+	g := r.AcquireRing(1, 0, 1<<16)
 	for range 1 << 17 {
 		g.Emit(1, EventMount, 0, 0, 1, 0)
 	}

@@ -35,7 +35,7 @@ func recordGolden(r *Recorder) {
 		{Func: "shop.(*Store).query", File: "store.go", Line: 88, Inlined: true},
 		{Func: "shop.handleCheckout", File: "checkout.go", Line: 41},
 	})
-	g := r.AcquireRing(3, 64)
+	g := r.AcquireRing(3, 0, 64)
 	g.SetCarrier(CarrierRunning)
 	for i := range goldenThreads {
 		id := ThreadID(i + 1)

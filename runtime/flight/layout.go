@@ -136,13 +136,14 @@ type segmentEntry struct {
 
 // ringHeader precedes a ring's events.
 type ringHeader struct {
-	Head   uint64 // events ever written
-	Size   uint32 // events, a power of two
-	Owner  uint32 // carrier | state<<16 | owner<<24
-	Hold   holdRecord
-	_      [80]byte
-	Counts [kindSlots]uint64
-	_      [128]byte
+	Head      uint64 // events ever written
+	Size      uint32 // events, a power of two
+	Owner     uint32 // carrier | state<<16 | owner<<24
+	Hold      holdRecord
+	Scheduler uint32 // the carrier's, 0: not known
+	_         [76]byte
+	Counts    [kindSlots]uint64
+	_         [128]byte
 }
 
 // holdRecord tells that a carrier's mounted thread blocks in an operation of Go's own, or computes for long. It has its own version, since

@@ -46,6 +46,7 @@ func (r *Reader) ringRow(s segment, i uint32) (RingRow, bool) {
 	row := RingRow{
 		Head: le.Uint64(b[0:]), Size: uint64(le.Uint32(b[8:])),
 		Carrier: CarrierID(owner), State: CarrierState(owner >> 16), Owner: RingOwner(owner >> 24),
+		Scheduler: SchedulerID(le.Uint32(b[48:])),
 	}
 	if le.Uint64(b[24:]) != 0 && le.Uint32(b[16:])&1 == 0 {
 		var again [32]byte

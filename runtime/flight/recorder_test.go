@@ -21,7 +21,7 @@ func countThreads(t *testing.T, r *Reader) int {
 
 func TestHotPathsDoNotAllocate(t *testing.T) {
 	r := newTest(t)
-	g := r.AcquireRing(1, 1024)
+	g := r.AcquireRing(1, 0, 1024)
 	rec := r.GetRecord()
 	scope := r.OpenScope(1, "requests", 0, 0, 0, 1)
 	r.CloseScope(scope)
@@ -60,7 +60,7 @@ func TestEverythingAcceptsNil(t *testing.T) {
 		rec   *Record
 		cache RecordCache
 	)
-	g = r.AcquireRing(1, 10)
+	g = r.AcquireRing(1, 0, 10)
 	g.Emit(1, EventPark, 0, 0, 0, 0)
 	g.SetCarrier(CarrierIdle)
 	g.Release()
@@ -172,7 +172,7 @@ func TestRecordsAndScopesAndNamesAreReusedUnderLoad(t *testing.T) {
 		wg.Go(func() {
 			var cache RecordCache
 			defer cache.Flush(r)
-			ring := r.AcquireRing(CarrierID(g), 128)
+			ring := r.AcquireRing(CarrierID(g), 0, 128)
 			defer ring.Release()
 			for i := range rounds {
 				id := ThreadID(g*rounds + i + 1)
@@ -308,7 +308,7 @@ func TestRecorderStartedInABubbleWorksOutsideOfIt(t *testing.T) {
 func TestWritersGoOnAfterClose(t *testing.T) {
 	r := newTest(t)
 	rec := r.GetRecord()
-	g := r.AcquireRing(1, 64)
+	g := r.AcquireRing(1, 0, 64)
 	rd := openFile(t, r)
 	for range 2 {
 		if err := r.Close(); err != nil {
@@ -321,7 +321,7 @@ func TestWritersGoOnAfterClose(t *testing.T) {
 	for range 40_000 { // beyond what can still grow
 		r.GetRecord().Init(StateNew, 1, 0, 0, 0, 0, Now())
 	}
-	r.AcquireRing(2, 1<<16).Emit(1, EventMount, 0, 0, 0, 0)
+	r.AcquireRing(2, 0, 1<<16).Emit(1, EventMount, 0, 0, 0, 0)
 	r.CloseScope(r.OpenScope(1, "late", 0, 0, 0, 1))
 	r.SetName(rec, "late")
 	if p := rd.Process(); p.Status != StatusEnded {
@@ -384,5 +384,13 @@ func TestTablesAreComplete(t *testing.T) {
 		if row.About == "" || row.Name == "" && r != 0 {
 			t.Errorf("reason %d: incomplete row %+v", r, row)
 		}
+	}
+}
+
+func TestRingsTellTheirScheduler(t *testing.T) {
+	r := newTest(t)
+	r.AcquireRing(5, 9, 64)
+	if row := ringOfCarrier(t, openFile(t, r), 5); row.Scheduler != 9 {
+		t.Errorf("got scheduler %d, want 9", row.Scheduler)
 	}
 }

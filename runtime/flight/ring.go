@@ -64,10 +64,10 @@ type ringPool struct {
 	}
 }
 
-// AcquireRing returns a ring for carrier c with room for the given number of events, rounded up to
+// AcquireRing returns a ring for carrier c of scheduler s with room for the given number of events, rounded up to
 // a power of two from 16 to 1,048,576. The caller is its owner until [Ring.Release]. Where space is
 // short the ring is smaller, or not in the file at all: that is counted.
-func (r *Recorder) AcquireRing(c CarrierID, events int) *Ring {
+func (r *Recorder) AcquireRing(c CarrierID, s SchedulerID, events int) *Ring {
 	if r == nil {
 		return nil
 	}
@@ -77,6 +77,7 @@ func (r *Recorder) AcquireRing(c CarrierID, events int) *Ring {
 	defer p.mu.Unlock()
 	g := p.takeLocked(r, size)
 	g.setOwner(c, RingOfCarrier, CarrierIdle)
+	put32(&g.hdr.Scheduler, uint32(s))
 	return g
 }
 

@@ -152,14 +152,15 @@ type Stack struct {
 
 // A RingRow describes a ring.
 type RingRow struct {
-	Index   int
-	Carrier CarrierID
-	State   CarrierState
-	Owner   RingOwner
-	Size    uint64
-	Head    uint64            // events ever written
-	Counts  [kindSlots]uint64 // events ever written by kind; exact also after events are overwritten
-	Hold    Hold
+	Index     int
+	Carrier   CarrierID
+	State     CarrierState
+	Owner     RingOwner
+	Scheduler SchedulerID // the carrier's; 0: not known
+	Size      uint64
+	Head      uint64            // events ever written
+	Counts    [kindSlots]uint64 // events ever written by kind; exact also after events are overwritten
+	Hold      Hold
 }
 
 // A Hold tells that a mounted thread blocks in an operation of Go's own, or with the reason monopoly that it computes for long, as somebody saw who looked

@@ -54,7 +54,7 @@ func TestCombinedSwitchesRecordWhatSingleCallsDo(t *testing.T) {
 	var sides [2]side
 	for i := range sides {
 		r := newTest(t)
-		sides[i] = side{r.AcquireRing(5, 64), r.GetRecord(), openFile(t, r)}
+		sides[i] = side{r.AcquireRing(5, 0, 64), r.GetRecord(), openFile(t, r)}
 		sides[i].rec.Init(StateRunnable, 7, 0, 1, 0, 0, 100)
 	}
 	for step, sw := range switches {

@@ -158,7 +158,7 @@ func (fj *ForkJoin) startCarrier(extra bool) {
 	w := &worker{fj: fj, extra: extra, searching: true, wake: make(chan struct{}, 1)}
 	w.carrier.id = carrierIDs.take()
 	w.carrier.worker = w
-	w.ring = flight.Default().AcquireRing(w.id, ringEvents(extra))
+	w.ring = flight.Default().AcquireRing(w.id, 0, ringEvents(extra))
 	fj.rememberLocked(w)
 	fj.searching.Add(1)
 	fj.running.Add(1)

@@ -144,7 +144,7 @@ func (f *File) threads(s Spec) {
 
 func (f *File) events(s Spec) {
 	for c := range max(s.Carriers, 1) {
-		g := f.Recorder.AcquireRing(flight.CarrierID(c), 1024)
+		g := f.Recorder.AcquireRing(flight.CarrierID(c), 0, 1024)
 		g.SetCarrier(flight.CarrierRunning)
 		for i := range s.Events {
 			id := flight.ThreadID(i/2%max(s.Threads, 1) + 1)
