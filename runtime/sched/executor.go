@@ -19,6 +19,8 @@ import (
 //   - Its goroutines may be locked to OS threads if there is only one such: threads that have begun on it are bound to it. A thread that is run on another is
 //     parked again, as rejected; a later unpark tries again.
 //   - It must go on until all threads have ended, or are parked and never unparked. There is nothing else to close.
+//
+// fixtures/executors does it for libraries. One that blocks who submits while it is full does not fit: let its workers receive from a [Channel].
 func FromExecutor(execute func(run func())) Scheduler {
 	return FromExecutorErr(func(run func()) error {
 		execute(run)

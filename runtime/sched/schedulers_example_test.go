@@ -121,8 +121,8 @@ type group struct{ all sync.WaitGroup }
 func (g *group) Go(f func() error) { g.all.Go(func() { f() }) }
 func (g *group) Wait() error       { g.all.Wait(); return nil }
 
-// An errgroup calls functions on goroutines: here each run of a thread. It is waited for when the threads have ended; a limit of its goroutines would
-// make Go block, which a scheduler must not: use TryGo then, and FromExecutorErr.
+// An errgroup calls functions on goroutines: here each run of a thread. It is waited for when the threads have ended. A limit of its goroutines would
+// make Go block, which a scheduler must not: fixtures/executors shows what to do then.
 func ExampleFromExecutor() {
 	var g group // an errgroup.Group
 	s := sched.FromExecutor(func(run func()) {
