@@ -36,8 +36,7 @@ func TestCarriersOfTwoSchedulersHaveDifferentIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer fj.Close()
-		fj.startCarrier(false)
-		fj.startCarrier(true)
+		fj.startMore(2)
 		for _, w := range fj.all() {
 			if seen[w.id] {
 				t.Errorf("two carriers have id %d", w.id)

@@ -21,7 +21,7 @@ func (t *Task) MayHold() bool {
 		return true
 	}
 	w := c.worker
-	if w == nil || w.fj.idleCount.Load() <= 0 {
+	if w == nil || w.fj.room.Load() <= 0 {
 		return false
 	}
 	if next := w.handOff.take(); next != nil {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // ErrClosed is returned for tasks that are submitted to a closed scheduler.
@@ -13,12 +14,20 @@ var ErrClosed = errors.New("scheduler is closed")
 
 // ForkJoinOptions configure a [ForkJoin]. A zero field means its default.
 type ForkJoinOptions struct {
-	// Parallelism is how many carriers execute threads at a time. Default: runtime.GOMAXPROCS(0).
+	// Name is what the scheduler is shown as. Default: "fork-join".
+	Name string
+
+	// Parallelism is how many carriers execute threads at a time. Default: runtime.GOMAXPROCS(0). See [ForkJoin.SetParallelism].
 	Parallelism int
 
-	// MaxCarriers bounds the carriers that the watchdog adds while all are held by pinned threads.
-	// Default: 1,024, or Parallelism if that is more.
+	// MinCarriers is how many carriers stay, once they were needed, when there is nothing to do. Default: the parallelism.
+	MinCarriers int
+
+	// MaxCarriers bounds the carriers, those included that stand in for others which are held. Default: 1,024, or Parallelism if that is more.
 	MaxCarriers int
+
+	// KeepAlive is how long a carrier beyond MinCarriers waits for work before it stops. Default: 100 ms.
+	KeepAlive time.Duration
 }
 
 // A ForkJoin is the default scheduler: every carrier has a queue, first in first out, and takes from a shared one
@@ -29,13 +38,15 @@ type ForkJoinOptions struct {
 // one core. A carrier that goes on for more than about a millisecond loses its slot's content to the others.
 // What anybody else starts or unparks goes to the shared queue.
 //
-//	F1  After a task was put anywhere, whoever put it looks whether somebody is idle ([ForkJoin.wakeOne]). Who goes idle
-//	    says so first, and looks at all queues afterwards. So no task is left while a carrier sleeps,
+//	F1  After a task was put anywhere, whoever put it looks whether there is room for one more carrier ([ForkJoin.wakeOne]). Who goes idle
+//	    makes room first, and looks at all queues afterwards. So no task is left while there is room,
 //	    but in a hand-off slot, which has its carrier and the watchdog.
 //	F2  While a carrier searches, nobody is woken for a new task; the last that stops searching because it found something wakes
 //	    the next if there is more.
 //	F3  Carriers are started by the watchdog's goroutine, never by whoever submits: that may be in package init, on a
 //	    locked OS thread or in a synctest bubble.
+//	F4  room is how many more carriers may be awake: the limit less those that are awake or about to start. The limit is the
+//	    parallelism and what the watchdog allows beyond it (W1). Room is taken under mu.
 type ForkJoin struct {
 	options ForkJoinOptions
 	as      Scheduler // what its tasks have as their scheduler: itself, or one that is made of it
@@ -54,18 +65,20 @@ type ForkJoin struct {
 	made    atomic.Int64 // routines, by carriers that have stopped
 	unpool  sync.Once
 
-	idleCount atomic.Int32 // carriers that sleep, or could be started
-	searching atomic.Int32 // carriers that were woken and have found nothing yet
-	surplus   atomic.Int32 // carriers that should go to sleep: see watchdog
-	watching  atomic.Bool  // the watchdog is awake
-	dozing    atomic.Bool  // the watchdog sleeps because all carriers do
-	holding   []*worker    // the watchdog's: see hold.go
+	parallelism atomic.Int32 // changed under mu
+	room        atomic.Int32 // F4; negative: so many should go to sleep
+	searching   atomic.Int32 // carriers that were woken and have found nothing yet
+	watching    atomic.Bool  // the watchdog is awake
+	dozing      atomic.Bool  // the watchdog sleeps because all carriers do
+	holding     []*worker    // the watchdog's: see hold.go
 
 	mu struct {
 		sync.Mutex
-		idle    []*worker // newest last
-		toStart int       // carriers within Parallelism that do not run yet
-		closed  bool
+		idle     []*worker // newest last
+		starting int       // carriers that the watchdog was asked to start
+		limit    int       // F4
+		spare    int       // what the watchdog allows beyond the parallelism
+		closed   bool
 	}
 
 	nudge   chan struct{} // wakes the watchdog
@@ -104,8 +117,15 @@ func (o ForkJoinOptions) check() (ForkJoinOptions, error) {
 	switch {
 	case o.Parallelism < 0:
 		return o, fmt.Errorf("sched: parallelism %d: must not be negative", o.Parallelism)
+	case o.MinCarriers < 0:
+		return o, fmt.Errorf("sched: min carriers %d: must not be negative", o.MinCarriers)
 	case o.MaxCarriers < 0:
 		return o, fmt.Errorf("sched: max carriers %d: must not be negative", o.MaxCarriers)
+	case o.KeepAlive < 0:
+		return o, fmt.Errorf("sched: keep alive %v: must not be negative", o.KeepAlive)
+	}
+	if o.Name == "" {
+		o.Name = "fork-join"
 	}
 	if o.Parallelism == 0 {
 		o.Parallelism = runtime.GOMAXPROCS(0)
@@ -116,6 +136,12 @@ func (o ForkJoinOptions) check() (ForkJoinOptions, error) {
 	if o.MaxCarriers < o.Parallelism {
 		return o, fmt.Errorf("sched: max carriers %d: must not be less than parallelism %d", o.MaxCarriers, o.Parallelism)
 	}
+	if o.MinCarriers > o.MaxCarriers {
+		return o, fmt.Errorf("sched: min carriers %d: must not be more than max carriers %d", o.MinCarriers, o.MaxCarriers)
+	}
+	if o.KeepAlive == 0 {
+		o.KeepAlive = 100 * time.Millisecond
+	}
 	return o, nil
 }
 
@@ -124,11 +150,11 @@ func newForkJoin(o ForkJoinOptions) *ForkJoin {
 		options: o,
 		nudge:   make(chan struct{}, 1),
 		stir:    make(chan struct{}, 1),
-		starter: make(chan struct{}, max(o.Parallelism, 1)),
+		starter: make(chan struct{}, o.MaxCarriers),
 		stop:    make(chan struct{}),
 	}
-	fj.mu.toStart = o.Parallelism
-	fj.idleCount.Store(int32(o.Parallelism))
+	fj.parallelism.Store(int32(o.Parallelism))
+	fj.setLimitLocked()
 	return fj
 }
 
@@ -148,7 +174,29 @@ func (fj *ForkJoin) Execute(t *Task) error {
 }
 
 // Parallelism returns how many carriers execute threads at a time.
-func (fj *ForkJoin) Parallelism() int { return fj.options.Parallelism }
+func (fj *ForkJoin) Parallelism() int { return int(fj.parallelism.Load()) }
+
+// SetParallelism changes how many carriers execute threads at a time, from 1 to MaxCarriers. It does not block. Carriers that are too many then go to sleep when
+// their thread leaves them, or soon after.
+func (fj *ForkJoin) SetParallelism(n int) error {
+	if n < 1 || n > fj.options.MaxCarriers {
+		return fmt.Errorf("sched: parallelism %d: must be from 1 to max carriers, %d", n, fj.options.MaxCarriers)
+	}
+	fj.mu.Lock()
+	fj.parallelism.Store(int32(n))
+	fj.setLimitLocked()
+	fj.mu.Unlock()
+	for fj.anything() && fj.wakeIdle() {
+	}
+	return nil
+}
+
+// setLimitLocked makes the limit what it has to be now (F4).
+func (fj *ForkJoin) setLimitLocked() {
+	was := fj.mu.limit
+	fj.mu.limit = min(fj.Parallelism()+fj.mu.spare, fj.options.MaxCarriers)
+	fj.room.Add(int32(fj.mu.limit - was))
+}
 
 // Close waits until no carrier has anything to execute, stops them, and ends as many idle goroutines as they have made: all are shared with the other schedulers. Threads that
 // are parked stay parked forever; unparking them returns [ErrClosed]. It must not be called on a thread of fj, or on
@@ -163,11 +211,9 @@ func (fj *ForkJoin) Close() error {
 	fj.mu.closed = true
 	idle := fj.mu.idle
 	fj.mu.idle = nil
-	fj.idleCount.Add(-int32(fj.mu.toStart))
-	fj.mu.toStart = 0
 	for _, w := range idle {
 		w.idle = false
-		fj.idleCount.Add(-1)
+		fj.room.Add(-1)
 		w.wake <- struct{}{}
 	}
 	fj.mu.Unlock()

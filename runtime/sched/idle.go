@@ -8,10 +8,13 @@ import (
 )
 
 // sleep waits until there may be something to do, and returns false when the carrier shall stop instead. A
-// carrier that returns true counts as searching.
-func (w *worker) sleep() bool {
+// carrier that returns true counts as searching. One that was too many has made room already.
+func (w *worker) sleep(tooMany bool) bool {
 	fj := w.fj
 	fj.mu.Lock()
+	if !tooMany {
+		fj.room.Add(1)
+	}
 	if fj.mu.closed {
 		fj.forgetLocked(w)
 		fj.mu.Unlock()
@@ -19,9 +22,8 @@ func (w *worker) sleep() bool {
 	}
 	w.idle = true
 	fj.mu.idle = append(fj.mu.idle, w)
-	fj.idleCount.Add(1)
 	fj.mu.Unlock()
-	if fj.anything() && fj.unsleep(w) {
+	if fj.room.Load() > 0 && fj.anything() && fj.unsleep(w) { // F1
 		fj.searching.Add(1)
 		return true
 	}
@@ -35,63 +37,80 @@ func (w *worker) sleep() bool {
 	return true
 }
 
-// wait blocks until w is woken. A carrier beyond Parallelism waits only for a while, and returns false after it.
+// wait blocks until w is woken. A carrier beyond the least number waits only for a while, and returns false after it.
 func (w *worker) wait() bool {
-	if !w.extra {
-		<-w.wake
-		return true
-	}
-	keep := time.NewTimer(keepExtra)
-	defer keep.Stop()
-	select {
-	case <-w.wake:
-		return true
-	case <-keep.C:
-	}
 	fj := w.fj
-	if !fj.unsleep(w) {
-		<-w.wake // it is on its way
-		return true
+	for {
+		fj.mu.Lock()
+		stays := fj.staysLocked()
+		fj.mu.Unlock()
+		if stays {
+			<-w.wake
+			return true
+		}
+		keep := time.NewTimer(fj.options.KeepAlive)
+		select {
+		case <-w.wake:
+			keep.Stop()
+			return true
+		case <-keep.C:
+		}
+		fj.mu.Lock()
+		if !w.idle {
+			fj.mu.Unlock()
+			<-w.wake // it is on its way
+			return true
+		}
+		if !fj.staysLocked() {
+			fj.notIdleLocked(w)
+			fj.forgetLocked(w)
+			fj.mu.Unlock()
+			return false
+		}
+		fj.mu.Unlock()
 	}
-	fj.mu.Lock()
-	fj.forgetLocked(w)
-	fj.mu.Unlock()
-	return false
+}
+
+// staysLocked reports whether an idle carrier stays for good: there are no more than the least number.
+func (fj *ForkJoin) staysLocked() bool {
+	least := fj.options.MinCarriers
+	if least == 0 {
+		least = fj.Parallelism()
+	}
+	return len(fj.all()) <= least
 }
 
 // comeBack makes w a carrier again that had decided to stop.
 func (fj *ForkJoin) comeBack(w *worker) bool {
 	fj.mu.Lock()
 	defer fj.mu.Unlock()
+	fj.room.Add(-1)
 	fj.rememberLocked(w)
 	fj.searching.Add(1)
 	return true
 }
 
-// keepExtra is how long a carrier beyond Parallelism waits for work before it stops.
-const keepExtra = 100 * time.Millisecond
-
-// unsleep takes w from the idle carriers, unless somebody is about to wake it.
+// unsleep takes w from the idle carriers, unless somebody is about to wake it, or enough others are awake by now.
 func (fj *ForkJoin) unsleep(w *worker) bool {
 	fj.mu.Lock()
 	defer fj.mu.Unlock()
-	if !w.idle {
+	if !w.idle || fj.room.Load() <= 0 {
 		return false
 	}
-	for i, v := range fj.mu.idle {
-		if v == w {
-			fj.mu.idle = append(fj.mu.idle[:i], fj.mu.idle[i+1:]...)
-			break
-		}
-	}
-	w.idle = false
-	fj.idleCount.Add(-1)
+	fj.notIdleLocked(w)
+	fj.room.Add(-1)
 	return true
 }
 
-// wakeOne wakes or starts a carrier, unless one is searching already or none is idle (F1).
+func (fj *ForkJoin) notIdleLocked(w *worker) {
+	at := slices.Index(fj.mu.idle, w)
+	fj.mu.idle = slices.Delete(fj.mu.idle, at, at+1)
+	w.idle = false
+}
+
+// wakeOne wakes or starts a carrier, unless one is searching already or there is no room (F1).
 func (fj *ForkJoin) wakeOne() {
-	if fj.idleCount.Load() <= 0 {
+	if fj.room.Load() <= 0 {
 		fj.watchIfAsleep()
 		return
 	}
@@ -101,41 +120,27 @@ func (fj *ForkJoin) wakeOne() {
 	fj.wakeIdle()
 }
 
+// wakeIdle wakes the newest of the idle carriers, whose caches are warm, or starts one, if there is room.
 func (fj *ForkJoin) wakeIdle() bool {
 	fj.mu.Lock()
 	defer fj.mu.Unlock()
-	if w := fj.takeIdleLocked(); w != nil {
+	if fj.room.Load() <= 0 {
+		return false
+	}
+	if n := len(fj.mu.idle); n > 0 {
+		w := fj.mu.idle[n-1]
+		fj.notIdleLocked(w)
+		fj.room.Add(-1)
 		w.wake <- struct{}{} // has room: it is woken once for each time it goes idle
 		return true
 	}
-	if fj.mu.toStart > 0 && !fj.mu.closed {
-		fj.mu.toStart--
-		fj.idleCount.Add(-1)
-		fj.starter <- struct{}{} // has room for all of them
-		return true
+	if fj.mu.closed {
+		return false // the watchdog does it: W4
 	}
-	return false
-}
-
-// takeIdleLocked removes the idle carrier that is to be woken next: the newest, since its caches are warm,
-// but one beyond Parallelism only if there is no other, so that those come to their end.
-func (fj *ForkJoin) takeIdleLocked() *worker {
-	idle := fj.mu.idle
-	at := len(idle) - 1
-	for i := at; i >= 0; i-- {
-		if !idle[i].extra {
-			at = i
-			break
-		}
-	}
-	if at < 0 {
-		return nil
-	}
-	w := idle[at]
-	fj.mu.idle = slices.Delete(idle, at, at+1)
-	w.idle = false
-	fj.idleCount.Add(-1)
-	return w
+	fj.room.Add(-1)
+	fj.mu.starting++
+	fj.starter <- struct{}{} // has room for all that the limit allows
+	return true
 }
 
 // anything reports whether any queue has a task.
@@ -151,18 +156,30 @@ func (fj *ForkJoin) anything() bool {
 	return false
 }
 
-// startCarrier adds a carrier. It runs on the watchdog's goroutine (F3).
-func (fj *ForkJoin) startCarrier(extra bool) {
+// startCarrier adds a carrier that was counted already (F4). It runs on the watchdog's goroutine (F3).
+func (fj *ForkJoin) startCarrier() {
 	fj.mu.Lock()
 	defer fj.mu.Unlock()
-	w := &worker{fj: fj, extra: extra, searching: true, wake: make(chan struct{}, 1)}
+	fj.mu.starting--
+	w := &worker{fj: fj, searching: true, wake: make(chan struct{}, 1)}
 	w.carrier.id = carrierIDs.take()
 	w.carrier.worker = w
-	w.ring = flight.Default().AcquireRing(w.id, 0, ringEvents(extra))
+	w.ring = flight.Default().AcquireRing(w.id, 0, ringEvents(len(fj.all()) >= fj.Parallelism()))
 	fj.rememberLocked(w)
 	fj.searching.Add(1)
 	fj.running.Add(1)
 	go w.run()
+}
+
+// startMore starts n carriers. It is for the watchdog: the limit allows them.
+func (fj *ForkJoin) startMore(n int) {
+	for range n {
+		fj.mu.Lock()
+		fj.room.Add(-1)
+		fj.mu.starting++
+		fj.mu.Unlock()
+		fj.startCarrier()
+	}
 }
 
 // all returns the carriers that run. The slice is replaced, never changed.

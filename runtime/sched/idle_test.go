@@ -5,9 +5,8 @@ import "testing"
 // F1. A carrier that looks at the queues while a thief has tasks in its hands goes to sleep.
 func TestWhoMovesTasksWakesACarrier(t *testing.T) {
 	for _, from := range []string{"another carrier's queue", "the shared queue"} {
-		fj := newForkJoin(ForkJoinOptions{Parallelism: 3})
-		fj.mu.toStart = 0
-		fj.idleCount.Store(0)
+		fj := newForkJoin(ForkJoinOptions{Parallelism: 3, MaxCarriers: 3})
+		fj.room.Store(0)
 		carriers := make([]*worker, 3)
 		for i := range carriers {
 			carriers[i] = &worker{fj: fj, wake: make(chan struct{}, 1)}
@@ -27,7 +26,7 @@ func TestWhoMovesTasksWakesACarrier(t *testing.T) {
 		}
 		sleeper.idle = true
 		fj.mu.idle = []*worker{sleeper}
-		fj.idleCount.Store(1)
+		fj.room.Store(1)
 		if thief.search() == nil || thief.queue.looksEmpty() {
 			t.Fatalf("got less than two tasks from %s", from)
 		}

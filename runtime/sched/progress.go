@@ -52,3 +52,8 @@ func (t *Task) mountedSeen() (mounted, held bool) {
 //
 //go:norace
 func (q *runQueue) looksEmpty() bool { return q.mu.n == 0 }
+
+// length is how many tasks it has, as looksEmpty tells it.
+//
+//go:norace
+func (q *runQueue) length() int { return int(q.mu.n) }

@@ -8,7 +8,7 @@ import (
 const watchTick = time.Millisecond
 
 // dozeTick is how often it looks while nothing is queued, but carriers are awake.
-const dozeTick = 20 * time.Millisecond
+const dozeTick = 5 * time.Millisecond
 
 // quietTicks is after how many ticks with nothing queued the watchdog goes to sleep.
 const quietTicks = 8
@@ -33,10 +33,10 @@ func (fj *ForkJoin) stirIfDozing() {
 // watch is the watchdog's goroutine: it starts carriers, adds some while all are held, and sleeps when nothing
 // is queued.
 //
-//	W1  A carrier that executes a thread, makes no progress for a tick, and is stuck ([worker.stuck]) is held. While there are tasks in queues,
-//	    the watchdog adds carriers until Parallelism of them are not held; while all are held, it doubles them. It stops at
-//	    MaxCarriers.
-//	W2  When held carriers come back there are too many: the extra ones give their queues away at their
+//	W1  A carrier that executes a thread, makes no progress for a tick, and is stuck ([worker.stuck]) is held. For each of those the
+//	    limit is one more, so that others are woken or started, now if there are tasks in queues, or when there are; while all are held and there
+//	    are tasks, as many again may be awake. The limit ends at MaxCarriers.
+//	W2  When held carriers come back there are too many: as many as are awake beyond the limit give their queues away at their
 //	    next scheduling point, sleep, and stop after a while.
 //	W3  What stays in the hand-off slot of a held carrier for a whole tick goes to the shared queue.
 //	W4  While the scheduler closes, all that goes on: the watchdog ends when there is neither a carrier nor a task, and from
@@ -52,7 +52,7 @@ func (fj *ForkJoin) watch() {
 	for {
 		select {
 		case <-fj.starter:
-			fj.startCarrier(false)
+			fj.startCarrier()
 			fj.stirIfDozing()
 		case <-fj.stir:
 			if tick == nil {
@@ -84,7 +84,7 @@ func (fj *ForkJoin) watch() {
 			}
 			fj.watching.Store(false)
 			switch {
-			case fj.anyQueued() && fj.watching.CompareAndSwap(false, true):
+			case fj.queued() > 0 && fj.watching.CompareAndSwap(false, true):
 				quiet = 0
 				tick = time.After(watchTick)
 			case fj.anyAwake():
@@ -112,7 +112,10 @@ func lookAgain() time.Duration {
 
 // ended reports whether a scheduler that closes has nothing to do any more, and refuses tasks from then on.
 func (fj *ForkJoin) ended() bool {
-	if len(fj.all()) > 0 || len(fj.starter) > 0 {
+	fj.mu.Lock()
+	any := len(fj.all()) > 0 || fj.mu.starting > 0
+	fj.mu.Unlock()
+	if any {
 		return false
 	}
 	s := &fj.shared
@@ -121,16 +124,15 @@ func (fj *ForkJoin) ended() bool {
 	closed := s.closed
 	s.Unlock()
 	if !closed {
-		fj.startCarrier(false) // for a task that came after the last carrier had looked
+		fj.startMore(1) // for a task that came after the last carrier had looked
 	}
 	return closed
 }
 
 // look is one tick. It reports whether anything is queued.
 func (fj *ForkJoin) look() (queued bool) {
-	workers := fj.all()
 	fj.mu.Lock()
-	running, held := 0, 0
+	workers := fj.all()
 	for _, w := range workers {
 		ticks := w.progressSeen()
 		w.seen.held = ticks == w.seen.ticks && !w.idle
@@ -140,53 +142,71 @@ func (fj *ForkJoin) look() (queued bool) {
 		} else {
 			w.seen.stood = 0
 		}
-		if !w.idle {
-			running++
-		}
 	}
-	toStart := fj.mu.toStart
 	fj.mu.Unlock()
 	fj.noteHolds(workers)
+	held := 0
 	for _, w := range workers {
 		if w.stuck() {
 			held++
 		}
 	}
-
-	queued = fj.anything()
 	for _, w := range workers {
 		full := w.handOff.full()
-		if full {
-			queued = true
-			if w.seen.full && w.seen.held { // W3
-				if t := w.handOff.steal(); t != nil {
-					// Refused only when the scheduler is closed under its threads.
-					_ = fj.share(t, t, 1)
-					full = false
-				}
+		if full && w.seen.full && w.seen.held { // W3
+			if t := w.handOff.steal(); t != nil {
+				// Refused only when the scheduler is closed under its threads.
+				_ = fj.share(t, t, 1)
+				full = false
 			}
 		}
 		w.seen.full = full
 	}
+	n := fj.queued()
+	fj.compensate(held, n)
+	return n > 0
+}
 
-	free := running - held
-	if p := fj.options.Parallelism; free > p {
-		fj.surplus.Store(int32(free - p)) // W2
-	} else {
-		fj.surplus.Store(0)
-		if queued && free < p && toStart == 0 && fj.idleCount.Load() <= 0 { // W1
-			more := p - free
-			if free == 0 {
-				more = running
-			}
-			for range min(more, fj.options.MaxCarriers-len(workers)) {
-				fj.startCarrier(true)
-			}
-		} else if queued && fj.idleCount.Load() > 0 && fj.searching.Load() == 0 {
-			fj.wakeIdle()
+// compensate sets the limit for as many carriers as are held, and wakes or starts those that are missed for n queued tasks (W1).
+func (fj *ForkJoin) compensate(held, n int) {
+	fj.mu.Lock()
+	closed := fj.mu.closed
+	awake := fj.awakeLocked()
+	fj.mu.spare = held
+	if n > 0 && held >= awake {
+		fj.mu.spare = max(held, 2*awake-fj.Parallelism())
+	}
+	fj.setLimitLocked()
+	more := min(fj.mu.limit-awake, n)
+	fj.mu.Unlock()
+	switch {
+	case more <= 0:
+	case closed:
+		fj.startMore(more)
+	case awake >= fj.Parallelism(): // the others are held
+		for more > 0 && fj.wakeIdle() {
+			more--
+		}
+	case fj.searching.Load() == 0:
+		fj.wakeIdle()
+	}
+}
+
+// awakeLocked returns how many carriers are awake or about to start.
+func (fj *ForkJoin) awakeLocked() int {
+	return len(fj.all()) - len(fj.mu.idle) + fj.mu.starting
+}
+
+// queued returns how many tasks are in queues, hand-off slots included.
+func (fj *ForkJoin) queued() int {
+	n := int(fj.sharedLen.Load())
+	for _, w := range fj.all() {
+		n += w.queue.length()
+		if w.handOff.full() {
+			n++
 		}
 	}
-	return queued
+	return n
 }
 
 // anyAwake reports whether any carrier does not sleep.
@@ -196,25 +216,18 @@ func (fj *ForkJoin) anyAwake() bool {
 	return len(fj.mu.idle) < len(fj.all())
 }
 
-// anyQueued is [ForkJoin.anything], hand-off slots included.
-func (fj *ForkJoin) anyQueued() bool {
-	if fj.anything() {
-		return true
-	}
-	for _, w := range fj.all() {
-		if w.handOff.full() {
-			return true
+// tooMany reports whether w is one carrier too many, which has to sleep (W2). Then its queue is everybody's.
+func (w *worker) tooMany() bool {
+	fj := w.fj
+	for {
+		room := fj.room.Load()
+		if room >= 0 {
+			return false
+		}
+		if fj.room.CompareAndSwap(room, room+1) {
+			break
 		}
 	}
-	return false
-}
-
-// surplus reports whether w is one carrier too many (W2). Then its queue is everybody's.
-func (w *worker) surplus() bool {
-	if !w.extra || w.fj.surplus.Load() <= 0 || w.fj.surplus.Add(-1) < 0 {
-		return false
-	}
-	fj := w.fj
 	if t := w.handOff.take(); t != nil {
 		w.queue.put(t)
 	}
@@ -225,6 +238,7 @@ func (w *worker) surplus() bool {
 		}
 		if err := fj.share(first, last, n); err != nil {
 			w.queue.putAll(first) // closed meanwhile: w serves them itself
+			fj.room.Add(-1)
 			return false
 		}
 	}

@@ -25,7 +25,6 @@ type worker struct {
 	made    int    // routines
 	ticks   uint32 // see progress.go
 	fair    uint32 // the ticks when the carrier last looked at the shared queue first
-	extra   bool   // beyond Parallelism
 	idle    bool   // guarded by fj.mu
 	wake    chan struct{}
 
@@ -65,7 +64,7 @@ func (fj *ForkJoin) takeShared(w *worker) *Task {
 	}
 	s := &fj.shared
 	s.Lock()
-	n := min(s.n/fj.options.Parallelism+1, 256, s.n)
+	n := min(s.n/fj.Parallelism()+1, 256, s.n)
 	var first, last *Task
 	for range n {
 		t := s.first
@@ -188,7 +187,8 @@ func (w *worker) find() *Task {
 			return t
 		}
 		var t *Task
-		if !w.surplus() {
+		tooMany := w.tooMany()
+		if !tooMany {
 			if t = w.search(); t == nil {
 				t = w.linger()
 			}
@@ -206,7 +206,7 @@ func (w *worker) find() *Task {
 		if fj.lane != nil {
 			fj.lane.trim(fj)
 		}
-		if !w.sleep() {
+		if !w.sleep(tooMany) {
 			return nil
 		}
 		w.searching = true
