@@ -408,7 +408,7 @@ func TestAllWaysToMakeAThreadGiveTheSameAttributes(t *testing.T) {
 			if th.Name() != "worker" || th.Kind() != w.kind || th.Scope() != scope {
 				w.Errorf("%s: got %q, %v, %p, want worker, %v, %p", name, th.Name(), th.Kind(), th.Scope(), w.kind, scope)
 			}
-			if w.kind == vthread.Virtual && th.Scheduler() != sched.Scheduler(w.fj) {
+			if w.kind == vthread.Virtual && th.Scheduler() != w.sched {
 				w.Errorf("%s: got another scheduler", name)
 			}
 		}

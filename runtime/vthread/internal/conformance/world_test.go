@@ -31,6 +31,7 @@ type axes struct {
 	kinds   bool // threads of each kind
 	pins    bool // virtual threads are free, in a pin section, and locked to an OS thread
 	apart   bool // who calls has a carrier that others do not need: there are two at least
+	places  bool // virtual threads on every other scheduler, too
 }
 
 // A world is where a test runs.
@@ -40,7 +41,8 @@ type world struct {
 	onThread bool // the test's body is run by a thread
 	kind     vthread.Kind
 	pin      pin
-	fj       *sched.ForkJoin
+	place    *place // nil: a fork-join scheduler with the carriers
+	sched    sched.Scheduler
 }
 
 // everywhere runs a test in each world of the axes, as subtests.
@@ -57,6 +59,13 @@ func everywhere(t *testing.T, a axes, test func(w *world)) {
 					}
 					worlds = append(worlds, w)
 				}
+			}
+		}
+	}
+	if a.places {
+		for _, onThread := range a.bodies() {
+			for _, p := range places {
+				worlds = append(worlds, world{onThread: onThread, pin: free, place: &p})
 			}
 		}
 	}
@@ -97,21 +106,25 @@ func (w *world) String() string {
 	if w.onThread {
 		body = "thread"
 	}
+	if w.place != nil {
+		return fmt.Sprintf("scheduler=%s/caller=%s", w.place.name, body)
+	}
 	return fmt.Sprintf("carriers=%d/caller=%s/kind=%s/pin=%s", w.carriers, body, w.kind, w.pin)
 }
 
 // begin runs the test. After a failure its scheduler is left alone: threads may hold its carriers.
 func (w *world) begin(a axes, test func(w *world)) {
-	fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: w.carriers})
-	if err != nil {
-		w.Fatal(err)
+	p := w.place
+	if p == nil {
+		p = &place{make: forkJoin(sched.ForkJoinOptions{Parallelism: w.carriers})}
 	}
-	w.fj = fj
+	var end func() error
+	w.sched, end = p.make(w)
 	w.Cleanup(func() {
 		if w.Failed() {
 			return
 		}
-		if err := fj.Close(); err != nil {
+		if err := end(); err != nil {
 			w.Errorf("close the scheduler: %v", err)
 		}
 	})
@@ -119,7 +132,7 @@ func (w *world) begin(a axes, test func(w *world)) {
 	case a.onlyOn:
 		w.start(func() { test(w) }).Join()
 	case w.onThread:
-		vthread.Builder{Name: "caller", Scheduler: fj}.Start(func() { test(w) }).Join()
+		vthread.Builder{Name: "caller", Scheduler: w.sched}.Start(func() { test(w) }).Join()
 	default:
 		test(w)
 	}
@@ -129,7 +142,7 @@ func (w *world) begin(a axes, test func(w *world)) {
 func (w *world) builder() vthread.Builder {
 	b := vthread.Builder{Kind: w.kind}
 	if w.kind == vthread.Virtual {
-		b.Scheduler = w.fj
+		b.Scheduler = w.sched
 	}
 	return b
 }
@@ -206,7 +219,8 @@ func TestWorldsAreAllThatTheAxesSay(t *testing.T) {
 	for _, c := range []struct {
 		axes
 		want int
-	}{{axes{}, 2}, {axes{callers: true}, 4}, {axes{callers: true, kinds: true, pins: true}, 20}, {axes{onlyOn: true, kinds: true}, 6}} {
+	}{{axes{}, 2}, {axes{callers: true}, 4}, {axes{callers: true, kinds: true, pins: true}, 20}, {axes{onlyOn: true, kinds: true}, 6},
+		{axes{callers: true, places: true}, 4 + 2*len(places)}} {
 		got := map[string]bool{}
 		t.Run("count", func(t *testing.T) {
 			everywhere(t, c.axes, func(w *world) {
