@@ -7,7 +7,7 @@
 #   make test SHARD=2/4          every fourth package, from the second on
 #   make check                   formats, vet, lints, races, tags, fallbacks, other systems (check-NAME: one of them)
 #   make conformance             count the behaviours of threads that are tested, and pass
-#   make stress                  the tests of behaviours 100 times under the race detector
+#   make stress                  the tests of behaviours and of schedulers, many times under the race detector
 #   make bench                   all benchmarks, each beside its peer
 #   make bench-check             one line per budget: figure, limit, ok or over
 #   make compare                 the same works in Java, where a JDK of version 21 or newer is installed
@@ -157,8 +157,17 @@ conformance:
 
 # Ten processes instead of one: the race detector keeps some memory of each goroutine that was, and would need tens of gigabytes.
 stress:
-	@for i in $$(seq 10); do $(GO) run ./internal/conformance -race -count 10 -timeout 30m || exit; done
-	@for i in $$(seq 4); do GOMAXPROCS=1 $(GO) run ./internal/conformance -race -count 5 -timeout 30m || exit; done
+	@for i in $$(seq 10); do \
+		$(GO) run ./internal/conformance -race -count 10 -timeout 30m && $(contract) ./runtime/sched/... ./fixtures/... || exit; \
+		(cd fixtures/executors && $(contract) ./...) || exit; \
+	done
+	@for i in $$(seq 4); do \
+		GOMAXPROCS=1 $(GO) run ./internal/conformance -race -count 5 -timeout 30m || exit; \
+		GOMAXPROCS=1 $(contract) ./runtime/sched/... ./fixtures/... || exit; \
+	done
+
+# What every scheduler must pass: runtime/sched/schedtest.
+contract = $(GO) test -race -count 5 -timeout 30m -run 'Keeps?TheContract$$'
 
 bench:
 	@$(GO) test -run '^$$' -bench . -timeout 30m ./bench/

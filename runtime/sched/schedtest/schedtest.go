@@ -60,4 +60,5 @@ var cases = []struct {
 	{"threads-go-on-after-refused-yields", refusedYields},
 
 	{"stress", stress},
+	{"nothing-is-lost", nothingIsLost},
 }

@@ -139,6 +139,7 @@ func TestBrokenSchedulersFail(t *testing.T) {
 	}{
 		{"forgetful", &forgetful{}, everyThreadRunsOnce},
 		{"forgetful", &forgetful{}, yieldsLetOthersGoOn},
+		{"forgetful", &forgetful{}, nothingIsLost},
 		{"liar", &liar{}, startAndJoinHandMemoryOver},
 		{"torn", newTorn(), yieldsLetOthersGoOn},
 	} {

@@ -14,150 +14,27 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 	"github.com/vtscope/vtscope/runtime/sched"
+	"github.com/vtscope/vtscope/runtime/sched/schedtest"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
-// A token goes from thread to thread.
-type token struct{ hops int }
-
-// A box has tokens for its thread. Nobody but who puts a token wakes the thread, so an unpark that is lost stops the token for good.
-type box struct {
-	of *vthread.Thread
-	mu struct {
-		sync.Mutex
-		tokens []*token
-		closed bool
-	}
-}
-
-func (b *box) put(tokens ...*token) error {
-	b.mu.Lock()
-	b.mu.tokens = append(b.mu.tokens, tokens...)
-	b.mu.closed = b.mu.closed || len(tokens) == 0
-	b.mu.Unlock()
-	return b.of.Unpark()
-}
-
-// close lets take return nil.
-func (b *box) close() error { return b.put() }
-
-// take parks until there is a token.
-func (b *box) take() *token {
-	for {
-		b.mu.Lock()
-		if n := len(b.mu.tokens); n > 0 {
-			t := b.mu.tokens[n-1]
-			b.mu.tokens = b.mu.tokens[:n-1]
-			b.mu.Unlock()
-			return t
-		}
-		closed := b.mu.closed
-		b.mu.Unlock()
-		if closed {
-			return nil
-		}
-		vthread.Interrupted() // else the park would return at once
-		vthread.Park()
-	}
-}
-
-// SS-03: tokens go round between threads that do everything else meanwhile. Each hop is made once, every child runs once, all threads end, and so do the
-// carriers.
+// SS-03: on every scheduler.
 func TestNothingIsLostOnAnyScheduler(t *testing.T) {
 	everywhere(t, axes{places: true}, func(w *world) {
-		const threads, tokens = 40, 10
-		hops := 200
-		if testing.Short() || raceDetector {
-			hops = 50
-		}
-		seed := uint64(time.Now().UnixNano())
-		var boxes [threads]box
-		var memory, begun, ended [threads]int // without locks: a thread is run once at a time, and children are joined
-		var all [tokens]token
-		var left, asides atomic.Int32
-		left.Store(tokens)
-		for i := range boxes {
-			random := rand.New(rand.NewPCG(seed, uint64(i)))
-			some := func() time.Duration { return time.Duration(random.IntN(50)) * time.Microsecond }
-			boxes[i].of = w.builder().Unstarted(func() {
-				for tok := boxes[i].take(); tok != nil; tok = boxes[i].take() {
-					memory[i]++
-					switch random.IntN(10) {
-					case 0:
-						vthread.Yield()
-					case 1:
-						vthread.Sleep(some())
-					case 2:
-						vthread.ParkFor(some())
-					case 3:
-						time.Sleep(some()) // holds the carrier
-					case 4:
-						vthread.Blocking(func() { asides.Add(1) })
-						asides.Add(-1)
-					case 5:
-						(&world{pin: section}).pinned(func() { vthread.ParkFor(some()) })()
-					case 6:
-						(&world{pin: osThread}).pinned(func() { vthread.Sleep(some()); vthread.Yield() })()
-					case 7:
-						boxes[random.IntN(threads)].of.Interrupt()
-					case 8:
-						begun[i]++
-						child := vthread.Start(func() { vthread.Yield(); ended[i]++ })
-						for child.Join() != nil { // interrupted
-						}
-					case 9:
-						boxes[(i+1+random.IntN(threads-1))%threads].of.JoinFor(some())
-					}
-					if tok.hops--; tok.hops > 0 {
-						if err := boxes[random.IntN(threads)].put(tok); err != nil {
-							w.Error(err)
-						}
-					} else if left.Add(-1) == 0 {
-						for j := range boxes {
-							if err := boxes[j].close(); err != nil {
-								w.Error(err)
-							}
-						}
-					}
-				}
-			})
-		}
-		for i := range boxes {
-			if err := boxes[i].of.Start(); err != nil {
-				w.Fatal(err)
+		ran := 0
+		for name, test := range schedtest.Cases() {
+			if name == "stress" || name == "nothing-is-lost" {
+				test(w, w.sched)
+				ran++
 			}
 		}
-		for i := range all {
-			all[i].hops = hops
-			if err := boxes[i%threads].put(&all[i]); err != nil {
-				w.Error(err)
-			}
-		}
-		for i := range boxes {
-			if ended, err := boxes[i].of.JoinFor(patience); !ended || err != nil {
-				w.Fatalf("%v does not end: %v; %d tokens go round; seed %d\n%s", boxes[i].of, err, left.Load(), seed, threadDump())
-			}
-		}
-		sum := 0
-		for i := range boxes {
-			sum += memory[i]
-			if begun[i] != ended[i] {
-				w.Errorf("thread %d: %d children ended of %d; seed %d", i, ended[i], begun[i], seed)
-			}
-			if n := len(boxes[i].mu.tokens); n > 0 {
-				w.Errorf("thread %d ended with %d tokens; seed %d", i, n, seed)
-			}
-		}
-		if want := tokens * hops; sum != want {
-			w.Errorf("%d hops, want %d; seed %d", sum, want, seed)
-		}
-		if n := asides.Load(); n != 0 {
-			w.Errorf("%d calls by Blocking more than returned; seed %d", n, seed)
+		if ran != 2 {
+			w.Errorf("%d cases of package schedtest, want 2", ran)
 		}
 	})
 }
 
-// SS-03: and is moved between them.
+// SS-03: and between them.
 func TestNothingIsLostBetweenSchedulers(t *testing.T) {
 	const threads, rounds, movers = 40, 30, 3
 	var on []sched.Scheduler
