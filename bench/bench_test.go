@@ -150,6 +150,6 @@ func TestAChildAnswers(t *testing.T) {
 			continue // twice that without; does not end by itself
 		}
 		// Memory may shrink; it is enough that the answer comes.
-		child(t, task{What: what, N: 1000, Depth: 3, Until: time.Millisecond})
+		child(t, task{What: what, N: 1000, Depth: 3, Until: 10 * time.Millisecond, Crowd: 20, Carriers: 2})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -18,8 +19,11 @@ const childEnv = "VTSCOPE_BENCH_CHILD"
 type task struct {
 	What  string // a key of tasks
 	N     int
-	Depth int           // for memory
-	Until time.Duration // for sleeps of random times: the longest
+	Depth int           // for memory and trees
+	Until time.Duration // for sleeps of random times: the longest; else how long to measure
+
+	Crowd    int // how many threads or goroutines, or pairs of them
+	Carriers int // that threads have; so many processors have goroutines; 0: as many as there are
 }
 
 // An answer is what a child has measured: nanoseconds or bytes, for all n unless its task says otherwise.
@@ -39,6 +43,35 @@ var tasks = map[string]func(task) answer{
 	"skynet-threads":    func(t task) answer { return answer{int64(skynet(t.N, skynetThreads))} },
 	"skynet-goroutines": func(t task) answer { return answer{int64(skynet(t.N, skynetGoroutines))} },
 	"churn":             churn,
+
+	"pairs-threads":    pairsOfThreads,
+	"pairs-goroutines": onProcessors(pairsOfGoroutines),
+	"ring-threads":     ringOfThreads,
+	"ring-goroutines":  onProcessors(ringOfGoroutines),
+	"queue-threads":    queueOfThreads,
+	"queue-channel":    channelOfThreads,
+	"queue-goroutines": onProcessors(channelOfGoroutines),
+
+	"binary-threads":    treeTask(binaryThreads),
+	"binary-goroutines": treeTask(binaryGoroutines),
+	"fib-threads":       treeTask(fibThreads),
+	"fib-goroutines":    treeTask(fibGoroutines),
+
+	"fair-threads":    fairThreads,
+	"fair-goroutines": onProcessors(fairGoroutines),
+
+	"mix-sleep-threads":    blocker(sleeping).mixOfThreads,
+	"mix-sleep-goroutines": onProcessors(blocker(sleeping).mixOfGoroutines),
+	"mix-read-threads":     blocker(reading).mixOfThreads,
+	"mix-read-goroutines":  onProcessors(blocker(reading).mixOfGoroutines),
+
+	"idle-parked-threads":    func(t task) answer { return idle(t, idleThreads) },
+	"idle-parked-goroutines": func(t task) answer { return idle(t, idleGoroutines) },
+	"idle-timed-threads":     func(t task) answer { return idle(t, idleThreadsTimed) },
+	"idle-timed-goroutines":  func(t task) answer { return idle(t, idleGoroutinesTimed) },
+	"timers-threads":         timersOfThreads,
+	"timers-goroutines":      timersOfGoroutines,
+
 	"sleep-threads-warm": func(t task) answer {
 		sleepThreads(t.N)
 		return answer{int64(sleepThreads(t.N))}
@@ -54,6 +87,14 @@ func timed(w work) func(task) answer {
 	return func(t task) answer {
 		w(t.N / 10)
 		return answer{int64(w(t.N))}
+	}
+}
+
+// onProcessors does the task with as many processors as it says.
+func onProcessors(f func(task) answer) func(task) answer {
+	return func(t task) answer {
+		runtime.GOMAXPROCS(t.Carriers) // 0 changes nothing
+		return f(t)
 	}
 }
 

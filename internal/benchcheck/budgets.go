@@ -1,8 +1,12 @@
 package main
 
-import "github.com/vtscope/vtscope/internal/figures"
+import (
+	"math"
 
-// A budget is a row of the table of section 4 of the design.
+	"github.com/vtscope/vtscope/internal/figures"
+)
+
+// A budget is a row of the table of section 4 of the design, or a limit of an issue.
 type budget struct {
 	name  string
 	of    figures.Metric
@@ -17,8 +21,16 @@ func metric(benchmark, unit string) figures.Metric {
 
 var none figures.Metric
 
+// unlimited is the limit of what is only compared.
+var unlimited = math.Inf(1)
+
 // ns names the time of a benchmark.
 func ns(benchmark string) figures.Metric { return metric(benchmark, "ns/op") }
+
+// beside is the budget of a benchmark's threads against its goroutines.
+func beside(name, benchmark, unit string, limit float64) budget {
+	return budget{name, metric(benchmark+"/impl=vthread", unit), metric(benchmark+"/impl=goroutine", unit), ratio, limit}
+}
 
 // budgets are those that can be measured so far.
 var budgets = []budget{
@@ -40,6 +52,32 @@ var budgets = []budget{
 	{"first screen of 1,000,000 threads, but the browser", metric("FirstScreen/threads=1000000", "ms/op"), none, millis, 1000},
 	{"what the page loads for it", metric("FirstScreen/threads=1000000", "page-B"), none, bytes, 200_000},
 	{"start of 1,000,000 threads (issue 2)", metric("Snapshot/threads=1000000", "start-s"), none, seconds, 10},
+
+	// Issue 4.
+	beside("binary tree of 131,071 / go+WaitGroup", "Tree/shape=binary", "ns/op", 1.0),
+	beside("Fibonacci tree of 28,657 / go+channel", "Tree/shape=fib", "ns/op", 1.0),
+	beside("2 pairs, 1 carrier / channels", "Pairs/pairs=2/carriers=1", "ns/op", 1.0),
+	beside("2 pairs, 2 carriers / channels", "Pairs/pairs=2/carriers=2", "ns/op", 1.0),
+	beside("100 pairs, 1 carrier / channels", "Pairs/pairs=100/carriers=1", "ns/op", 1.0),
+	beside("100 pairs, 2 carriers / channels", "Pairs/pairs=100/carriers=2", "ns/op", 1.0),
+	beside("10,000 pairs, 1 carrier / channels", "Pairs/pairs=10000/carriers=1", "ns/op", 1.0),
+	beside("10,000 pairs, 2 carriers / channels", "Pairs/pairs=10000/carriers=2", "ns/op", 1.0),
+	beside("rings of 100, 1 carrier / channels", "Ring/threads=1000/carriers=1", "ns/op", unlimited),
+	beside("rings of 100, 2 carriers / channels", "Ring/threads=1000/carriers=2", "ns/op", unlimited),
+	beside("producers and consumers, 1 carrier / channel", "Queue/pairs=10/carriers=1", "ns/op", unlimited),
+	beside("producers and consumers, 2 carriers / channel", "Queue/pairs=10/carriers=2", "ns/op", unlimited),
+	{"fairness of 1,000 yielders, 1 carrier", metric("Fairness/threads=1000/carriers=1/impl=vthread", "max/min"), none, times, 1.5},
+	{"fairness of 1,000 yielders, 2 carriers", metric("Fairness/threads=1000/carriers=2/impl=vthread", "max/min"), none, times, 1.5},
+	beside("p99 ready, 100 of 1,000 sleep 1 ms / goroutines", "Mix/threads=1000/block=sleep", "p99-ready-ns", 2.0),
+	beside("p99 ready, 100 of 1,000 read 1 ms / goroutines", "Mix/threads=1000/block=read", "p99-ready-ns", 2.0),
+	beside("wake-up while 100 of 1,000 sleep / goroutines", "Mix/threads=1000/block=sleep", "ns/op", unlimited),
+	beside("wake-up while 100 of 1,000 read / goroutines", "Mix/threads=1000/block=read", "ns/op", unlimited),
+	{"idle process, 100,000 parked threads", metric("Idle/threads=100000/park=parked/impl=vthread", "%CPU"), none, percent, 0.5},
+	{"idle process, 100,000 threads parked for a time", metric("Idle/threads=100000/park=timed/impl=vthread", "%CPU"), none, percent, 0.5},
+	{"set+cancel a timer among 1,000,000", metric("Timers/armed=1000000/impl=vthread", "set+cancel-ns"), none, nanos, 150},
+	{"set+cancel a timer before 1,000,000", metric("Timers/armed=1000000/impl=vthread", "set+cancel-first-ns"), none, nanos, 150},
+	{"p99 late, 1,000 timers armed", metric("Timers/armed=1000/impl=vthread", "p99-late-ms"), none, millis, 2},
+	{"p99 late, 1,000,000 timers armed", metric("Timers/armed=1000000/impl=vthread", "p99-late-ms"), none, millis, 2},
 }
 
 // notYet are the budgets that nothing here can measure, and why.
@@ -52,14 +90,17 @@ var notYet = [][2]string{
 type run struct {
 	benchmarks []string
 	benchtime  string
+	rounds     int // of the first so many rounds only, since it takes long; 0: of all
 }
 
 // runs make a round. Blocked and what follows do the same number of operations however long they take.
 var runs = []run{
-	{[]string{"StartJoin", "StartJoinFromGoroutine", "PingPong", "Yield"}, "200ms"},
-	{[]string{"Blocked", "Recorder"}, "3x"},
-	{[]string{"MemoryPerThread", "Sleep", "Agent"}, "1x"},
+	{[]string{"StartJoin", "StartJoinFromGoroutine", "PingPong", "Yield"}, "200ms", 0},
+	{[]string{"Blocked", "Recorder"}, "3x", 0},
+	{[]string{"MemoryPerThread", "Sleep", "Agent"}, "1x", 0},
+	{[]string{"Tree", "Pairs", "Ring", "Queue", "Fairness", "Mix"}, "1x", 0},
+	{[]string{"Idle", "Timers"}, "1x", 3},
 }
 
 // once is done for all rounds in one call: the million threads stay from one measurement to the next.
-var once = run{[]string{"Snapshot", "FirstScreen"}, "5x"}
+var once = run{[]string{"Snapshot", "FirstScreen"}, "5x", 0}

@@ -20,5 +20,7 @@ var (
 	millis     = form{own, func(v float64) string { return fmt.Sprintf("%.1f ms", v) }, ""}
 	seconds    = form{own, func(v float64) string { return fmt.Sprintf("%.1f s", v) }, ""}
 	processors = form{own, func(v float64) string { return fmt.Sprintf("%.2f CPU", v) }, ""}
+	times      = form{own, func(v float64) string { return fmt.Sprintf("%.2f x", v) }, ""}
+	percent    = form{own, func(v float64) string { return fmt.Sprintf("%.2f %%", v) }, ""}
 	bytes      = form{own, func(v float64) string { return fmt.Sprintf("%.0f B", v) }, ""}
 )

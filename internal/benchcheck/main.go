@@ -58,8 +58,11 @@ func check(wanted *regexp.Regexp, rounds int, out, progress io.Writer) (over int
 	}
 	chosen := slices.DeleteFunc(slices.Clone(budgets), func(b budget) bool { return !wanted.MatchString(b.name) })
 	all := figures.Figures{}
-	for range rounds {
+	for round := range rounds {
 		for _, r := range runs {
+			if r.rounds != 0 && round >= r.rounds {
+				continue
+			}
 			if err := r.do(binary, chosen, 1, all, progress); err != nil {
 				return 0, err
 			}

@@ -56,7 +56,7 @@ func TestTheReportEndsWithItsCounts(t *testing.T) {
 	f := measured(t)
 	snapshot := metric("Snapshot/threads=1000000", "ms/op")
 	var verdicts []verdict
-	for _, limit := range []float64{150, 61.4} {
+	for _, limit := range []float64{150, 61.4, unlimited} {
 		v, err := judge(budget{"snapshot", snapshot, none, millis, limit}, f)
 		if err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestTheReportEndsWithItsCounts(t *testing.T) {
 	if last := lines[len(lines)-1]; last != "bench-check: 1 ok, 1 over" {
 		t.Errorf("last line: got %q", last)
 	}
-	for i, want := range []string{"61.5 ms   150.0 ms  ok", "61.5 ms    61.4 ms  over"} {
+	for i, want := range []string{"61.5 ms   150.0 ms  ok", "61.5 ms    61.4 ms  over", "61.5 ms          -  -   "} {
 		if !strings.Contains(lines[1+i], want) {
 			t.Errorf("line %d: got %q, want %q in it", 1+i, lines[1+i], want)
 		}
