@@ -1,6 +1,7 @@
 package flighttest
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"runtime"
@@ -34,17 +35,72 @@ type Thread struct {
 	Waker   flight.ThreadID
 	Creator flight.ThreadID
 	Mounts  int // besides the one that State implies
+
+	Scheduler flight.SchedulerID
+}
+
+// A Scheduler is a scheduler to record.
+type Scheduler struct {
+	ID      flight.SchedulerID
+	Name    string
+	Began   time.Duration            // how long ago
+	Age     time.Duration            // of its figures
+	Untold  bool                     // it has told nothing yet
+	Figures map[flight.Figure]uint64 // the others are 0
+	Ready   map[time.Duration]uint64 // counts by duration
+	Slice   map[time.Duration]uint64
+}
+
+// A Pin is a pin to count by its place.
+type Pin struct {
+	Stack   int // position in [Spec.Stacks] counted from 1; 0 is none
+	Reason  flight.Reason
+	Held    time.Duration
+	Victims uint64
+	Age     time.Duration // since it ended
+}
+
+// A Carrier is a carrier to record. With the zero value it runs, and its scheduler is not known.
+type Carrier struct {
+	Scheduler flight.SchedulerID
+	State     flight.CarrierState // zero: running
+	Hold      *Hold
+}
+
+// A Hold is what somebody saw of a carrier's thread.
+type Hold struct {
+	Thread flight.ThreadID
+	Reason flight.Reason
+	Age    time.Duration
+	Stack  int // position in [Spec.Stacks] counted from 1; 0 is none
+}
+
+// An Event is an event to record in a carrier's ring.
+type Event struct {
+	Carrier flight.CarrierID
+	Age     time.Duration
+	Kind    flight.Kind
+	Code    flight.Reason
+	Stack   int // position in [Spec.Stacks] counted from 1; 0 is none
+	Thread  flight.ThreadID
+	Arg     uint64
 }
 
 // A Spec says what to write.
 type Spec struct {
 	Scopes   []Scope
 	Stacks   []Stack
-	Threads  int                // threads have the ids 1 … Threads
-	Thread   func(i int) Thread // describes thread i, 0 ≤ i < Threads; nil: all parked in the root scope
-	Carriers int                // rings to make, with ids from 0; zero: 1
-	Events   int                // events to write to each carrier's ring: mounts and parks in turn
-	Ended    bool               // close the recorder; the file is kept
+	Threads  int                 // threads have the ids 1 … Threads
+	Thread   func(i int) Thread  // describes thread i, 0 ≤ i < Threads; nil: all parked in the root scope
+	Carriers int                 // rings to make, with ids from 0; zero: 1
+	Carrier  func(i int) Carrier // describes carrier i, 0 ≤ i < Carriers; nil: the zero value
+	Events   int                 // events to write to each carrier's ring: mounts and parks in turn
+	Trace    []Event             // events to write after those, oldest first
+	RingSize int                 // events that a carrier's ring holds; zero: 1024
+
+	Schedulers []Scheduler
+	Pins       []Pin
+	Ended      bool // close the recorder; the file is kept
 }
 
 // A File is a written flight file.
@@ -76,6 +132,7 @@ func Write(t testing.TB, s Spec) *File {
 	f.scopesAndStacks(s)
 	f.threads(s)
 	f.events(s)
+	f.schedulers(s)
 	if s.Ended {
 		f.end(t)
 	}
@@ -113,15 +170,12 @@ func (f *File) threads(s Spec) {
 		id := flight.ThreadID(i + 1)
 		since := now.Add(-th.Age)
 		rec := f.Recorder.GetRecord()
-		rec.Init(flight.StateNew, id, f.scope(th.Scope), th.Creator, 0, 0, since)
+		rec.Init(flight.StateNew, id, f.scope(th.Scope), th.Creator, 0, flight.RecordFlags(0).With(th.Scheduler), since)
 		f.Recorder.Emit(since, flight.EventThreadStart, 0, 0, id, uint64(th.Creator))
 		for range th.Mounts {
 			rec.Mounted(since, th.Carrier)
 		}
-		var stack flight.StackID
-		if th.Stack != 0 {
-			stack = f.Stacks[th.Stack-1]
-		}
+		stack := f.stack(th.Stack)
 		switch th.State {
 		case flight.StateNew, flight.StateFree:
 		case flight.StateRunnable:
@@ -142,10 +196,25 @@ func (f *File) threads(s Spec) {
 	}
 }
 
+func (f *File) stack(i int) flight.StackID {
+	if i == 0 {
+		return 0
+	}
+	return f.Stacks[i-1]
+}
+
 func (f *File) events(s Spec) {
+	now := flight.Now()
 	for c := range max(s.Carriers, 1) {
-		g := f.Recorder.AcquireRing(flight.CarrierID(c), 0, 1024)
-		g.SetCarrier(flight.CarrierRunning)
+		var is Carrier
+		if s.Carrier != nil {
+			is = s.Carrier(c)
+		}
+		g := f.Recorder.AcquireRing(flight.CarrierID(c), is.Scheduler, cmp.Or(s.RingSize, 1024))
+		g.SetCarrier(cmp.Or(is.State, flight.CarrierRunning))
+		if h := is.Hold; h != nil {
+			g.Hold(h.Thread, now.Add(-h.Age), h.Reason, f.stack(h.Stack))
+		}
 		for i := range s.Events {
 			id := flight.ThreadID(i/2%max(s.Threads, 1) + 1)
 			if i%2 == 0 {
@@ -156,6 +225,35 @@ func (f *File) events(s Spec) {
 		}
 		f.Rings = append(f.Rings, g)
 	}
+	for _, e := range s.Trace {
+		f.Rings[e.Carrier].Emit(now.Add(-e.Age), e.Kind, e.Code, f.stack(e.Stack), e.Thread, e.Arg)
+	}
+}
+
+func (f *File) schedulers(s Spec) {
+	now := flight.Now()
+	for _, sc := range s.Schedulers {
+		rec := f.Recorder.OpenScheduler(sc.ID, sc.Name, now.Add(-sc.Began))
+		if sc.Untold {
+			continue
+		}
+		var figures [flight.FigureCount]uint64
+		for which, v := range sc.Figures {
+			figures[which] = v
+		}
+		rec.Write(now.Add(-sc.Age), &figures, histogram(sc.Ready), histogram(sc.Slice))
+	}
+	for _, p := range s.Pins {
+		f.Recorder.CountPin(f.stack(p.Stack), p.Reason, p.Held, p.Victims, now.Add(-p.Age))
+	}
+}
+
+func histogram(counts map[time.Duration]uint64) *flight.Histogram {
+	h := new(flight.Histogram)
+	for d, n := range counts {
+		h[flight.BucketOf(d)] += n
+	}
+	return h
 }
 
 // end closes the recorder and puts a copy of the file where it was, as a process leaves it that
