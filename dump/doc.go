@@ -12,9 +12,12 @@
 //	…
 //	err = dump.Text(os.Stdout, s, dump.TextOptions{})
 //
-// # The JSON document
+// [TakeSchedulers] reads what the process's schedulers tell of themselves, its carriers, and where threads were pinned: [Schedulers], which
+// [SchedulersText] and [SchedulersJSON] print.
 //
-// [JSON] writes one document. Its "format" is [Format]; a change that an old reader would misread
+// # The JSON documents
+//
+// [JSON] and [SchedulersJSON] write one document. Its "format" is [Format] or [SchedulersFormat]; a change that an old reader would misread
 // changes that string. Names are lower_snake; durations are whole nanoseconds and their names end in
 // _ns; times are RFC 3339; states and reasons stand by their names in [flight.States] and
 // [flight.Reasons]; ids are numbers; "key" is an opaque string that stays the same for the same scope
@@ -28,5 +31,5 @@
 // # Where to start reading
 //
 // snapshot.go is the model, take.go the way from a flight file, fold.go the grouping, text.go the page
-// a person reads.
+// a person reads. schedulers.go, takeschedulers.go, delays.go and schedulerstext.go are the same for schedulers.
 package dump

@@ -101,7 +101,7 @@ func (f *folder) add(rows []flight.ThreadRow) {
 			}
 		}
 		if r.State == flight.StateMounted && len(f.holds) > 0 {
-			if hold := f.holds[r.Carrier]; hold.Thread == r.ID {
+			if hold := f.holds[r.Carrier]; hold.Thread == r.ID && hold.Reason != flight.ReasonMonopoly {
 				// It cannot record itself that it is pinned; somebody saw it.
 				r.State, r.Reason, r.Stack, r.Since = flight.StatePinned, hold.Reason, hold.Stack, hold.Since
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
-// A thread that blocks in a channel cannot record it; its record says mounted.
+// A thread that blocks in a channel cannot record it; its record says mounted. One that computes for long is mounted.
 func TestAThreadThatIsSeenBlockingInGoIsPinnedInTheSnapshot(t *testing.T) {
 	rec, err := flight.New(flight.Options{Mode: flight.ModePrivate})
 	if err != nil {
@@ -23,7 +23,7 @@ func TestAThreadThatIsSeenBlockingInGoIsPinnedInTheSnapshot(t *testing.T) {
 		return rec.AcquireRing(c, 0, 64)
 	}
 	held := mount(7, 1)
-	mount(8, 2)
+	mount(8, 2).Hold(8, now, flight.ReasonMonopoly, 0)
 	held.Hold(7, now, flight.ReasonPinnedGo, rec.AddStack([]flight.Frame{{Func: "shop.(*Store).receive", File: "store.go", Line: 12}}))
 
 	reader, err := rec.Reader()

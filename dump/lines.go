@@ -14,11 +14,12 @@ type glyphs struct {
 	fork, corner, line, blank string
 	times, ellipsis           string
 	grew, shrank              string
+	bar                       string
 }
 
 var (
-	unicodeGlyphs = glyphs{"├─ ", "└─ ", "│  ", "   ", "×", "…", "▲", "▼"}
-	asciiGlyphs   = glyphs{"|- ", "`- ", "|  ", "   ", "x", "...", "^", "v"}
+	unicodeGlyphs = glyphs{"├─ ", "└─ ", "│  ", "   ", "×", "…", "▲", "▼", "█"}
+	asciiGlyphs   = glyphs{"|- ", "`- ", "|  ", "   ", "x", "...", "^", "v", "#"}
 )
 
 // A style is the parameters of the terminal's "select graphic rendition".
@@ -64,14 +65,14 @@ func (l *lines) text(st style, s string) {
 		l.owed += len(s)
 		return
 	}
-	room := l.width - l.col - l.owed
-	if room <= 0 {
+	spaces := len(s) - len(trimmed)
+	if trimmed = cut(trimmed, l.width-l.col-l.owed, l.cutMark); trimmed == "" {
+		l.owed = max(l.width-l.col, 0) // the line is full
 		return
 	}
 	l.b.WriteString(strings.Repeat(" ", l.owed))
 	l.col += l.owed
-	l.owed = len(s) - len(trimmed)
-	trimmed = cut(trimmed, room, l.cutMark)
+	l.owed = spaces
 	l.col += Columns(trimmed)
 	if l.color && st != plain {
 		l.b.WriteString("\x1b[" + string(st) + "m" + trimmed + "\x1b[0m")

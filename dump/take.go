@@ -20,19 +20,8 @@ const namedGroups = 1000
 // Incomplete what is missing. The error is that of ctx, or says that not even the header makes sense.
 func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
 	began := time.Now()
-	p := r.Process()
-	s := &Snapshot{
-		Format: Format,
-		Taken:  began,
-		AsOf:   began,
-		Process: Process{
-			PID: p.PID, UID: p.UID, Program: p.Program, Exe: p.Exe, GoVersion: p.GoVersion, Started: p.Start,
-			Status: Status(p.Status.String()), LastSeen: began, File: p.Path,
-		},
-	}
-	if s.Process.Status.Gone() {
-		s.Process.LastSeen, s.AsOf = p.LastSeen, p.LastSeen
-	}
+	p := processOf(r, began)
+	s := &Snapshot{Format: Format, Taken: began, AsOf: p.LastSeen, Process: p}
 
 	t := newTree()
 	scopes, err := r.Scopes()
@@ -48,14 +37,7 @@ func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
 	if err != nil {
 		s.missed(err)
 	}
-	for i := range rings {
-		if h := rings[i].Hold; h.Thread != 0 {
-			if f.holds == nil {
-				f.holds = map[flight.CarrierID]flight.Hold{}
-			}
-			f.holds[rings[i].Carrier] = h
-		}
-	}
+	f.holds = holdsOf(rings)
 	torn, err := r.Threads(ctx, f.add)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -139,6 +121,19 @@ func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
 	return s, nil
 }
 
+// processOf describes the process of a flight file, as it is now.
+func processOf(r *flight.Reader, now time.Time) Process {
+	p := r.Process()
+	out := Process{
+		PID: p.PID, UID: p.UID, Program: p.Program, Exe: p.Exe, GoVersion: p.GoVersion, Started: p.Start,
+		Status: Status(p.Status.String()), LastSeen: now, File: p.Path,
+	}
+	if out.Status.Gone() {
+		out.LastSeen = p.LastSeen
+	}
+	return out
+}
+
 func countOpen(rows []flight.ScopeRow) int {
 	n := 0
 	for i := range rows {
@@ -159,13 +154,19 @@ func (s *Snapshot) groupKey(g *Group) string {
 
 // missed notes an error of reading the file, which is named on the page already.
 func (s *Snapshot) missed(err error) {
+	s.Incomplete = addMissing(s.Incomplete, err, s.Process.File)
+}
+
+// addMissing adds what an error of reading a file says is missing, once.
+func addMissing(all []string, err error, file string) []string {
 	why := err.Error()
-	for _, known := range []string{"flight: ", "read " + s.Process.File + ": ", flight.ErrIncomplete.Error() + ": "} {
+	for _, known := range []string{"flight: ", "read " + file + ": ", flight.ErrIncomplete.Error() + ": "} {
 		why = strings.TrimPrefix(why, known)
 	}
-	if !slices.Contains(s.Incomplete, why) {
-		s.Incomplete = append(s.Incomplete, why)
+	if slices.Contains(all, why) {
+		return all
 	}
+	return append(all, why)
 }
 
 func (s *Snapshot) miss(format string, args ...any) {

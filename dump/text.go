@@ -279,36 +279,53 @@ func (p *page) header() {
 	}
 	p.wrapped(states)
 
-	age := max(s.Taken.Sub(s.AsOf), 0)
-	took := words(s.Took)
-	switch s.Process.Status {
-	case StatusRunning:
-		p.text(plain, "taken in "+took+", no pause")
-	case StatusStopped:
-		p.text(warn, "process is stopped (SIGSTOP)")
-		p.text(plain, "; taken in "+took)
-	case StatusEnded:
-		p.text(warn, "process has ended; data is "+words(age)+" old")
-		p.text(plain, "; read in "+took)
-	case StatusKilled:
-		p.text(warn, "process was killed; data is "+words(age)+" old")
-		p.text(plain, "; read in "+took)
-	default:
-		p.text(warn, "process is in an unknown state")
-		p.text(plain, "; read in "+took)
-	}
-	if s.Complete {
-		p.text(plain, "; complete")
-	} else {
-		p.text(warn, "; incomplete")
-	}
+	p.trust(s.Process.Status, max(s.Taken.Sub(s.AsOf), 0), s.Took, s.Complete)
 	if s.ChangeOver > 0 {
 		p.text(plain, "; "+p.grew+p.shrank+" since "+words(s.ChangeOver)+" ago")
 	}
 	p.endLine()
-	for _, why := range s.Incomplete {
-		p.text(warn, "  ! ")
-		p.paragraph(warn, p.clean(why), 4)
+	p.missing(s.Incomplete)
+}
+
+// trust begins a line that says how the data was come by.
+func (l *lines) trust(status Status, age, took time.Duration, complete bool) {
+	switch status {
+	case StatusRunning:
+		l.text(plain, "taken in "+l.words(took)+", no pause")
+	case StatusStopped:
+		l.text(warn, "process is stopped (SIGSTOP)")
+		l.text(plain, "; taken in "+l.words(took))
+	case StatusEnded:
+		l.text(warn, "process has ended; data is "+l.words(age)+" old")
+		l.text(plain, "; read in "+l.words(took))
+	case StatusKilled:
+		l.text(warn, "process was killed; data is "+l.words(age)+" old")
+		l.text(plain, "; read in "+l.words(took))
+	default:
+		l.text(warn, "process is in an unknown state")
+		l.text(plain, "; read in "+l.words(took))
+	}
+	if complete {
+		l.text(plain, "; complete")
+	} else {
+		l.text(warn, "; incomplete")
+	}
+}
+
+// missing prints what is missing, a paragraph each.
+func (l *lines) missing(all []string) {
+	for _, why := range all {
+		l.text(warn, "  ! ")
+		l.paragraph(warn, l.clean(why), 4)
+	}
+}
+
+// words is the function of this name, in the characters of the page.
+func (l *lines) words(d time.Duration) string {
+	if s := words(d); !l.ascii {
+		return s
+	} else {
+		return ASCII(s)
 	}
 }
 

@@ -1,0 +1,224 @@
+package dump
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// incidentKinds are the kinds of events that tell of trouble.
+var incidentKinds = [...]flight.Kind{flight.EventPinned, flight.EventMonopolized, flight.EventStarved}
+
+// maxRingEvents bounds the events that are read of all rings together.
+const maxRingEvents = 1 << 20
+
+// ringEvents are the newest events of all rings, as far as the delays of threads and incidents are told by them.
+//
+//	E1  Every event of (since, until] is in steps, if it was not dropped when it was to be written: before since, some ring has overwritten
+//	    some; after until, some ring was not read.
+type ringEvents struct {
+	since, until flight.Ticks
+	steps        []step
+	older        int
+	incidents    []flight.Event
+	missing      []string
+
+	threads map[flight.ThreadID]flight.ThreadRow // of steps and incidents; ID is 0 where none was met
+	forks   map[flight.ThreadID]flight.ScopeID   // where threads were forked
+}
+
+// A step is a change of a thread's state.
+type step struct {
+	thread flight.ThreadID
+	time   flight.Ticks
+	kind   flight.Kind
+	yield  bool
+}
+
+// readRings reads what the rings hold of before until, which has passed.
+func readRings(ctx context.Context, r *flight.Reader, rings []flight.RingRow, until flight.Ticks) (*ringEvents, error) {
+	e := &ringEvents{until: until, threads: map[flight.ThreadID]flight.ThreadRow{}, forks: map[flight.ThreadID]flight.ScopeID{}}
+	path := r.Process().Path
+	most := uint64(maxRingEvents / max(len(rings), 1))
+	for i := range rings {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		ring := &rings[i]
+		n := min(ring.Size, most)
+		from := uint64(0)
+		if ring.Head > n {
+			from = ring.Head - n
+		}
+		events, _, lost, err := r.Events(ring.Index, from, int(n))
+		switch {
+		case err != nil:
+			e.missing = addMissing(e.missing, err, path)
+		case len(events) > 0 && from+lost > 0:
+			e.since = max(e.since, events[0].Time)
+		case lost > 0:
+			e.since = until // all were overwritten meanwhile
+		}
+		e.add(events)
+	}
+	all := len(e.steps)
+	e.steps = slices.DeleteFunc(e.steps, func(s step) bool { return s.time <= e.since && e.since > 0 })
+	e.older = all - len(e.steps)
+	if e.since == 0 && len(e.steps) > 0 {
+		e.since = slices.MinFunc(e.steps, func(a, b step) int { return cmp.Compare(a.time, b.time) }).time
+	}
+	for _, s := range e.steps {
+		e.threads[s.thread] = flight.ThreadRow{}
+	}
+	for _, in := range e.incidents {
+		e.threads[in.Thread] = flight.ThreadRow{}
+	}
+	return e, nil
+}
+
+func (e *ringEvents) add(events []flight.Event) {
+	for i := range events {
+		ev := &events[i]
+		if ev.Time > e.until {
+			continue
+		}
+		switch ev.Kind {
+		case flight.EventThreadStart, flight.EventUnpark, flight.EventMount, flight.EventUnmount:
+			if ev.Thread != 0 {
+				e.steps = append(e.steps, step{ev.Thread, ev.Time, ev.Kind, ev.Kind == flight.EventUnmount && ev.Code == flight.ReasonYield})
+			}
+		case flight.EventScopeFork:
+			e.forks[ev.Thread] = flight.ScopeID(ev.Arg)
+		default:
+			if slices.Contains(incidentKinds[:], ev.Kind) {
+				e.incidents = append(e.incidents, *ev)
+			}
+		}
+	}
+}
+
+// meet notes the record of a thread, if there are events of it.
+func (e *ringEvents) meet(row *flight.ThreadRow) {
+	if _, ok := e.threads[row.ID]; ok {
+		e.threads[row.ID] = *row
+	}
+}
+
+// delays calls ready with each ready-to-run delay and slice with each slice of the window that began and ended in it. It may be called once.
+func (e *ringEvents) delays(ready, slice func(thread flight.ThreadID, from, to flight.Ticks)) {
+	slices.SortStableFunc(e.steps, func(a, b step) int { return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.time, b.time)) })
+	var runnable, mounted flight.Ticks // since when; 0: not, or not known
+	for i, s := range e.steps {
+		if i == 0 || s.thread != e.steps[i-1].thread {
+			runnable, mounted = 0, 0
+		}
+		switch s.kind {
+		case flight.EventMount:
+			if runnable != 0 {
+				ready(s.thread, runnable, s.time)
+			}
+			runnable, mounted = 0, s.time
+		case flight.EventUnmount:
+			if mounted != 0 {
+				slice(s.thread, mounted, s.time)
+			}
+			if mounted = 0; s.yield {
+				runnable = s.time
+			}
+		default:
+			if mounted == 0 { // else it was parked in place: no mount follows
+				runnable = s.time
+			}
+		}
+	}
+}
+
+// scopes computes the delays of each family of scopes.
+func (t *schedulersTaker) scopes() {
+	rows, err := t.r.Scopes()
+	t.missed(err)
+	tree := newTree()
+	tree.add(rows)
+	byID := make(map[flight.ScopeID]flight.ScopeIndex, len(rows))
+	for i := range rows {
+		byID[rows[i].ID] = rows[i].Index
+	}
+	family := func(id flight.ThreadID) int32 {
+		if row := t.events.threads[id]; row.ID == id {
+			return tree.family(row.Scope)
+		}
+		if scope, ok := t.events.forks[id]; ok {
+			if index, ok := byID[scope]; ok {
+				return tree.family(index)
+			}
+		}
+		return noFamily
+	}
+	type delays struct {
+		ready, slice []time.Duration
+		runnable
+	}
+	all := map[int32]*delays{}
+	of := func(f int32) *delays {
+		if all[f] == nil {
+			all[f] = &delays{}
+		}
+		return all[f]
+	}
+	sample := &t.out.Sample
+	t.events.delays(func(id flight.ThreadID, from, to flight.Ticks) {
+		d := of(family(id))
+		d.ready = append(d.ready, t.r.Between(from, to))
+		sample.Ready++
+	}, func(id flight.ThreadID, from, to flight.Ticks) {
+		d := of(family(id))
+		d.slice = append(d.slice, t.r.Between(from, to))
+		sample.Slice++
+	})
+	for scope, q := range t.runnable {
+		d := of(tree.family(scope))
+		d.n += q.n
+		d.longest = max(d.longest, q.longest)
+	}
+	sample.Older = t.events.older
+	if sample.Ready+sample.Slice > 0 {
+		sample.Window = t.ago(t.events.since)
+	}
+	t.out.Scopes = make([]ScopeDelays, 0, len(all))
+	for f, d := range all {
+		s := ScopeDelays{Ready: timesOf(d.ready), Slice: timesOf(d.slice), Runnable: d.n, Waited: d.longest}
+		if f >= 0 {
+			s.Path, s.Count = tree.path(f), tree.families[f].count
+		}
+		t.out.Scopes = append(t.out.Scopes, s)
+	}
+	slices.SortFunc(t.out.Scopes, func(a, b ScopeDelays) int {
+		return cmp.Or(cmp.Compare(b.worst(), a.worst()), cmp.Compare(b.Ready.Count, a.Ready.Count), slices.Compare(a.Path, b.Path))
+	})
+}
+
+// path returns the names of the families from the root's to f's.
+func (t *tree) path(f int32) []string {
+	var path []string
+	for ; f >= 0; f = t.families[f].parent {
+		path = append(path, t.families[f].name)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// timesOf summarises durations, which it sorts.
+func timesOf(all []time.Duration) Times {
+	if len(all) == 0 {
+		return Times{}
+	}
+	slices.Sort(all)
+	at := func(percent int) time.Duration { return max(all[min(len(all)*percent/100, len(all)-1)], 0) }
+	return Times{len(all), at(50), at(90), at(99), at(100)}
+}
+
+func hexAddress(pc uint64) string { return fmt.Sprintf("%#x", pc) }
