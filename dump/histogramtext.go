@@ -45,9 +45,9 @@ func (p *schedulersPage) histograms(s *Scheduler) {
 		if ready[i]+slice[i] == 0 {
 			continue
 		}
-		what := "longer"
-		if end := barEnd(i); end > 0 {
-			what = "<" + p.span(end)
+		what := "<" + p.span(barEnd(i))
+		if i == barCount-1 {
+			what = ">" + p.span(barEnd(i-1))
 		}
 		p.right(dim, what, labelColumns-2)
 		p.drawBar(ready[i], &ready, labelColumns, half)
