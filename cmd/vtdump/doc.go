@@ -1,7 +1,8 @@
 // Command vtdump shows what the threads of a vtscope process do.
 //
-//	vtdump          lists the processes that can be looked at
-//	vtdump 4711     prints the threads of one, grouped
+//	vtdump                   lists the processes that can be looked at
+//	vtdump 4711              prints the threads of one, grouped
+//	vtdump scheduler 4711    prints its schedulers: figures, delays, carriers, pins
 //
 // It reads the process's flight file: the process is not paused, and may hang, be stopped, or be gone.
 // vtdump -h and docs/cli.md explain everything.

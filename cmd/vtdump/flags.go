@@ -10,6 +10,7 @@ import (
 
 // settings is what the arguments ask for.
 type settings struct {
+	command  command
 	target   string
 	targeted bool
 	help     bool
@@ -27,15 +28,46 @@ type settings struct {
 	used []*flagRow // flags that were given
 }
 
-// A form is a way to call vtdump.
+// A command is what vtdump is asked to do. They are bits, so that a flag can be of several.
+type command uint8
+
+const (
+	commandList command = 1 << iota
+	commandThreads
+	commandScheduler
+
+	everyCommand = commandList | commandThreads | commandScheduler
+)
+
+// A form is a way to call vtdump. Parser, help and docs/cli.md derive from it.
 type form struct {
-	args  string
-	about string
+	command command
+	word    string // the first argument that is no flag; "" if the command has no name
+	target  bool   // it needs one
+	about   string
+	formats []string
 }
 
 var forms = []form{
-	{"", "list the processes that can be looked at"},
-	{"TARGET", "print the threads of one process, grouped by scope and stack"},
+	{commandList, "", false, "list the processes that can be looked at", []string{"text", "json"}},
+	{commandThreads, "", true, "print the threads of one process, grouped by scope and stack", []string{"text", "json", "folded"}},
+	{commandScheduler, "scheduler", true, "print its schedulers: figures, delays, carriers, where threads were pinned", []string{"text", "json"}},
+}
+
+// call writes "vtdump [FLAGS] scheduler TARGET".
+func (f *form) call() string {
+	words := []string{"vtdump", "[FLAGS]", f.word}
+	if f.target {
+		words = append(words, "TARGET")
+	}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+}
+
+// call writes "vtdump" with the word of the command, if it has one.
+func (s *settings) call() string { return strings.TrimSpace("vtdump " + formOf(s.command).word) }
+
+func formOf(c command) *form {
+	return &forms[slices.IndexFunc(forms, func(f form) bool { return f.command == c })]
 }
 
 // A targetRow is a thing that TARGET can be.
@@ -55,60 +87,61 @@ type flagRow struct {
 	short string // without "-"; "" for none
 	arg   string // what its value is called; "" if it takes none
 	about string
-	lists bool // means something without a target too
+	of    command // what it means something to
 	set   func(s *settings, value string) error
 }
 
 var formats = []string{"text", "json", "folded"}
 
 var flags = []flagRow{
-	{"top", "", "N", "show the N largest groups and sum the others (default 20; all in json and folded); 0 shows all", false,
+	{"top", "", "N", "show the N largest groups and sum the others (default 20); of scheduler N lines of each list (default 10); " +
+		"0 shows all, and is the default in json and folded", commandThreads | commandScheduler,
 		func(s *settings, v string) (err error) { s.top, err = natural(v); return }},
-	{"depth", "", "N", "show N frames of each stack (default: at most 8, as fit on a small page); 0 shows all", false,
+	{"depth", "", "N", "show N frames of each stack (default: at most 8, as fit on a small page); 0 shows all", commandThreads,
 		func(s *settings, v string) (err error) { s.depth, err = natural(v); return }},
-	{"internal", "", "", "show the frames of vtscope's and Go's runtime too", false,
+	{"internal", "", "", "show the frames of vtscope's and Go's runtime too", commandThreads,
 		func(s *settings, v string) error { s.internal = true; return nil }},
-	{"growth", "", "DURATION", "take two snapshots so far apart, such as 2s, and mark what grew and shrank", false,
+	{"growth", "", "DURATION", "take two snapshots so far apart, such as 2s, and mark what grew and shrank", commandThreads,
 		func(s *settings, v string) (err error) { s.growth, err = duration(v); return }},
-	{"format", "f", "FORMAT", "text, json (one document) or folded (for flame graphs)", true,
+	{"format", "f", "FORMAT", "text, json (one document) or folded (for flame graphs)", everyCommand,
 		func(s *settings, v string) (err error) { s.format, err = word(v, formats); return }},
-	{"json", "", "", "the same as --format json", true,
+	{"json", "", "", "the same as --format json", everyCommand,
 		func(s *settings, v string) error { s.format = "json"; return nil }},
-	{"width", "", "N", "cut lines after N columns (default 100)", true,
+	{"width", "", "N", "cut lines after N columns (default 100)", everyCommand,
 		func(s *settings, v string) (err error) {
 			if s.width, err = natural(v); err == nil && s.width < 40 {
 				err = fmt.Errorf("want at least 40")
 			}
 			return
 		}},
-	{"ascii", "", "", "use no character beyond ASCII", true,
+	{"ascii", "", "", "use no character beyond ASCII", everyCommand,
 		func(s *settings, v string) error { s.ascii = true; return nil }},
-	{"color", "", "WHEN", "auto (default: on a terminal, unless NO_COLOR is set), always or never", true,
+	{"color", "", "WHEN", "auto (default: on a terminal, unless NO_COLOR is set), always or never", everyCommand,
 		func(s *settings, v string) (err error) {
 			s.color, err = word(v, []string{"auto", "always", "never"})
 			return
 		}},
-	{"help", "h", "", "explain everything", true,
+	{"help", "h", "", "explain everything", everyCommand,
 		func(s *settings, v string) error { s.help = true; return nil }},
-	{"version", "", "", "print the versions of vtdump and of the formats it knows", true,
+	{"version", "", "", "print the versions of vtdump and of the formats it knows", everyCommand,
 		func(s *settings, v string) error { s.version = true; return nil }},
 }
 
 // unset marks a number that was not given.
 const unset = -1
 
-// parse reads the arguments. Flags may stand before and after the target; "--" ends them.
+// parse reads the arguments. Flags may stand before and after the others; "--" ends them, and what follows is a target even if it is the word of a
+// command.
 func parse(args []string) (settings, error) {
-	s := settings{format: "text", color: "auto", top: unset, depth: unset}
+	s := settings{command: commandList, format: "text", color: "auto", top: unset, depth: unset}
 	onlyTargets := false
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
 		if onlyTargets || len(arg) < 2 || arg[0] != '-' {
-			if s.targeted {
-				return s, usageError{fmt.Sprintf("more than one target: %q and %q", s.target, arg), "one call for each"}
+			if err := s.argument(arg, onlyTargets); err != nil {
+				return s, err
 			}
-			s.target, s.targeted = arg, true
 			continue
 		}
 		if arg == "--" {
@@ -134,18 +167,69 @@ func parse(args []string) (settings, error) {
 		}
 		s.used = append(s.used, row)
 	}
-	if s.help || s.version || s.targeted {
+	if s.help || s.version {
 		return s, nil
 	}
-	for _, row := range s.used {
-		if !row.lists {
-			return s, usageError{"--" + row.name + " needs a target", "vtdump PID, or vtdump alone for a list"}
+	return s, s.check()
+}
+
+// argument takes an argument that is no flag: the word of a command or a target.
+func (s *settings) argument(arg string, target bool) error {
+	if !target && s.command == commandList {
+		for i := range forms {
+			if f := &forms[i]; f.word != "" && f.word == arg {
+				s.command = f.command
+				return nil
+			}
 		}
 	}
-	if s.format == "folded" {
-		return s, usageError{"--format folded needs a target", "vtdump PID, or vtdump alone for a list"}
+	if s.targeted {
+		try := "one call for each"
+		if s.command == commandThreads {
+			if near := nearest(s.target, commandWords()); near != "" {
+				try = "vtdump " + near + " " + arg
+			}
+		}
+		return usageError{fmt.Sprintf("more than one target: %q and %q", s.target, arg), try}
 	}
-	return s, nil
+	if s.command == commandList {
+		s.command = commandThreads
+	}
+	s.target, s.targeted = arg, true
+	return nil
+}
+
+func commandWords() []string {
+	var words []string
+	for i := range forms {
+		if w := forms[i].word; w != "" {
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// check reports what does not go together.
+func (s *settings) check() error {
+	f := formOf(s.command)
+	if f.target && !s.targeted {
+		return usageError{f.word + " needs a target", "vtdump " + f.word + " PID, or vtdump -- " + f.word + " for a program of this name"}
+	}
+	refused := func(what string) error {
+		if s.command == commandList {
+			return usageError{what + " needs a target", "vtdump PID, or vtdump alone for a list"}
+		}
+		return usageError{what + " means nothing to " + f.word, s.call() + " " + s.target + " without it"}
+	}
+	for _, row := range s.used {
+		if row.of&s.command == 0 {
+			return refused("--" + row.name)
+		}
+	}
+	if !slices.Contains(f.formats, s.format) {
+		return refused("--format " + s.format)
+	}
+	return nil
 }
 
 func findFlag(name string) *flagRow {

@@ -7,7 +7,8 @@ import (
 
 const summary = `vtdump shows what the threads of a vtscope process do: a tree of its scopes with counts, and in each
 scope the groups of threads that wait at the same place. It reads the process's flight file, so the
-process is not paused, needs not cooperate, and may hang, be stopped, or be gone.
+process is not paused, needs not cooperate, and may hang, be stopped, or be gone. vtdump scheduler
+shows the schedulers that the threads run on.
 `
 
 // An example is a call worth knowing.
@@ -19,6 +20,7 @@ var examples = []example{
 	{"vtdump shop --growth 2s", "and what grows meanwhile?"},
 	{"vtdump 4711 --top 0 --depth 0 | less", "everything"},
 	{"vtdump --json 4711 | jq '.groups[0]'", "the largest group"},
+	{"vtdump scheduler 4711", "who holds its carriers?"},
 	{"vtdump --format folded 4711 | flamegraph.pl > threads.svg", "a flame graph of where threads wait"},
 }
 
@@ -42,6 +44,29 @@ sleep; then the innermost frames of the stack they share, and those that have wa
 "▲ 12" and "▼ 12" stand for threads more or less since the first snapshot of --growth. Frames of
 vtscope's runtime, of Go's runtime and of package iter are hidden unless there are no others.
 `},
+	{"Reading the page of scheduler", `Of each scheduler that tells figures:
+
+carriers, threads, so far, trouble
+             what it says of itself, about every second while it works and when it falls asleep;
+             the first line says how old that is
+now, parked by
+             its threads and why they are parked, as their records say now
+delays       from runnable to mounted, sampled; quantiles are at most half too long
+slices       from mounted to unmounted, sampled
+carrier      each with the thread mounted on it, and for how long; "held" if that thread blocks,
+             by what and where; held ones come first. "monopoly": the thread computes for long.
+
+Then, of the whole process:
+
+pinned       where threads blocked and held their carriers, and how many waited for one meanwhile
+incidents    the newest events pinned, monopolized and starved
+scopes       delays and slices of the events that all rings still hold, which may be of the last
+             moments only; and the threads that wait for a carrier now
+
+A place is the innermost call of the program's own; "in" what it called of the standard library.
+"near" stands before one that is guessed, because the thread executed meanwhile: the call may have
+returned.
+`},
 	{"Status of a process", `running
 stopped  by SIGSTOP or a debugger
 ended    it closed its flight file
@@ -49,8 +74,8 @@ killed   it is gone without that: by a signal, a crash, or a return from main wi
          or flight.Close; from outside these look the same
 `},
 	{"JSON", `One document of the format "vtscope/dump/v1" with the same numbers, all frames and all groups;
-without a target "vtscope/processes/v1". Durations are nanoseconds and end in _ns. The
-documentation of package dump describes each field.
+without a target "vtscope/processes/v1", of scheduler "vtscope/schedulers/v1". Durations are
+nanoseconds and end in _ns. The documentation of package dump describes each field.
 `},
 	{"Environment", `VTSCOPE_DIR   where flight files lie, if not in the default directory
 NO_COLOR      if not empty, no colour unless --color always
@@ -67,14 +92,14 @@ func helpText() string {
 	b.WriteString(summary)
 	section := func(title string) { fmt.Fprintf(&b, "\n%s:\n", title) }
 	section("Usage")
-	for _, f := range forms {
-		fmt.Fprintf(&b, "  %-22s %s\n", strings.TrimSpace("vtdump [FLAGS] "+f.args), f.about)
+	for i := range forms {
+		fmt.Fprintf(&b, "  %-32s %s\n", forms[i].call(), wrap(forms[i].about, 35, 65))
 	}
 	section("TARGET")
 	for _, t := range targets {
 		fmt.Fprintf(&b, "  %-22s %s\n", t.name, t.about)
 	}
-	section("Flags, before or after the target")
+	section("Flags, before or after the others")
 	for i := range flags {
 		f := &flags[i]
 		short := "    "
@@ -107,15 +132,15 @@ func docText() string {
 	section := func(title string) { fmt.Fprintf(&b, "\n## %s\n\n", title) }
 	section("Usage")
 	b.WriteString("| call | does |\n|---|---|\n")
-	for _, f := range forms {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.TrimSpace("vtdump [FLAGS] "+f.args), f.about)
+	for i := range forms {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", forms[i].call(), forms[i].about)
 	}
 	b.WriteString("\n| TARGET | is |\n|---|---|\n")
 	for _, t := range targets {
 		fmt.Fprintf(&b, "| %s | %s |\n", t.name, t.about)
 	}
 	section("Flags")
-	b.WriteString("They may stand before or after the target, as `--top 5` or `--top=5`; `--` ends them.\n\n| flag | short | does |\n|---|---|---|\n")
+	b.WriteString("They may stand before or after the other arguments, as `--top 5` or `--top=5`; `--` ends them.\n\n| flag | short | does |\n|---|---|---|\n")
 	for i := range flags {
 		f := &flags[i]
 		short := ""

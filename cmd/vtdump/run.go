@@ -38,14 +38,37 @@ func (s *settings) do(ctx context.Context, w world) error {
 		return written(io.WriteString(w.stdout, helpText()))
 	case s.version:
 		return written(io.WriteString(w.stdout, versionText()))
-	case !s.targeted:
+	case s.command == commandList:
 		return list(w, s)
 	}
-	r, err := open(s.target, w.now())
+	r, err := open(s.call(), s.target, w.now())
 	if err != nil {
 		return err
 	}
 	defer r.Close()
+	if s.command == commandScheduler {
+		return s.schedulers(ctx, w, r)
+	}
+	return s.threads(ctx, w, r)
+}
+
+// schedulers prints the schedulers of a process.
+func (s *settings) schedulers(ctx context.Context, w world, r *flight.Reader) error {
+	all, err := dump.TakeSchedulers(ctx, r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.target, err)
+	}
+	if s.format == "json" {
+		if s.top > 0 {
+			all.KeepTop(s.top)
+		}
+		return written(0, dump.SchedulersJSON(w.stdout, all))
+	}
+	return written(0, dump.SchedulersText(w.stdout, all, s.textOptions(w)))
+}
+
+// threads prints the threads of a process.
+func (s *settings) threads(ctx context.Context, w world, r *flight.Reader) error {
 	snap, err := dump.Take(ctx, r, dump.Options{})
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.target, err)
@@ -88,10 +111,14 @@ func (s *settings) print(w world, snap *dump.Snapshot) error {
 	case "folded":
 		return written(0, dump.Folded(w.stdout, snap, dump.FoldedOptions{Internal: s.internal}))
 	}
-	return written(0, dump.Text(w.stdout, snap, dump.TextOptions{
+	return written(0, dump.Text(w.stdout, snap, s.textOptions(w)))
+}
+
+func (s *settings) textOptions(w world) dump.TextOptions {
+	return dump.TextOptions{
 		Top: orDefault(s.top), Depth: orDefault(s.depth), Internal: s.internal,
 		ASCII: s.ascii, Color: s.colored(w), Width: s.width,
-	}))
+	}
 }
 
 // orDefault turns the number of a flag into that of package dump: 0 means all here and the default there.
@@ -124,6 +151,6 @@ func versionText() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		version = info.Main.Version
 	}
-	return fmt.Sprintf("vtdump %s %s %s/%s\nreads flight format %d, writes %s\n",
-		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, flight.FormatVersion, dump.Format)
+	return fmt.Sprintf("vtdump %s %s %s/%s\nreads flight format %d, writes %s and %s\n",
+		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, flight.FormatVersion, dump.Format, dump.SchedulersFormat)
 }

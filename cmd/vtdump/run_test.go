@@ -77,6 +77,11 @@ func TestDocumentationIsThatOfTheTables(t *testing.T) {
 func TestHelpExplainsEveryFlagOnANarrowPage(t *testing.T) {
 	for _, arg := range []string{"-h", "--help"} {
 		help := succeeds(t, arg)
+		for i := range forms {
+			if !strings.Contains(help, "  "+forms[i].call()+" ") {
+				t.Errorf("%s does not mention %q", arg, forms[i].call())
+			}
+		}
 		for i := range flags {
 			if !strings.Contains(help, flags[i].usage()) {
 				t.Errorf("%s does not mention %s", arg, flags[i].usage())
@@ -94,7 +99,7 @@ func TestHelpExplainsEveryFlagOnANarrowPage(t *testing.T) {
 }
 
 func TestVersionNamesTheFormats(t *testing.T) {
-	if out := succeeds(t, "--version"); !strings.Contains(out, "flight format 1") || !strings.Contains(out, dump.Format) {
+	if out := succeeds(t, "--version"); !strings.Contains(out, "flight format 1") || !strings.Contains(out, dump.Format) || !strings.Contains(out, dump.SchedulersFormat) {
 		t.Errorf("got %q", out)
 	}
 }
@@ -125,6 +130,14 @@ func TestCallsThatAreNotUnderstood(t *testing.T) {
 		{"--format folded", "needs a target"},
 		{"0", "0 is no pid"},
 		{"-- -1", "-1 is no pid"},
+		{"scheduler", "scheduler needs a target\n    try: vtdump scheduler PID, or vtdump -- scheduler"},
+		{"schedulers 4711", "more than one target: \"schedulers\" and \"4711\"\n    try: vtdump scheduler 4711"},
+		{"scheduler 4711 4712", "more than one target"},
+		{"4711 scheduler", "more than one target"},
+		{"scheduler 4711 --growth 2s", "--growth means nothing to scheduler\n    try: vtdump scheduler 4711 without it"},
+		{"--depth 3 scheduler 4711", "--depth means nothing to scheduler"},
+		{"scheduler 4711 -f folded", "--format folded means nothing to scheduler"},
+		{"scheduler 0", "0 is no pid"},
 	} {
 		fails(t, exitUsage, c.want, strings.Split(c.args, " ")...)
 	}

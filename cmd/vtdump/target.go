@@ -16,12 +16,13 @@ import (
 
 // open finds what target names: a process by pid, a flight file by path, a process by program name, or
 // else a flight file in the working directory.
-func open(target string, now time.Time) (*flight.Reader, error) {
+// call is how vtdump was called, as "vtdump" or "vtdump scheduler": the next steps of errors begin with it.
+func open(call, target string, now time.Time) (*flight.Reader, error) {
 	if pid, err := strconv.Atoi(target); err == nil {
-		return openPID(pid, target)
+		return openPID(call, pid, target)
 	}
 	if strings.ContainsRune(target, filepath.Separator) || strings.ContainsRune(target, '/') {
-		return openFile(target)
+		return openFile(call, target)
 	}
 	if target == "" {
 		return nil, usageError{"the target is empty", "vtdump alone, for a list"}
@@ -40,16 +41,16 @@ func open(target string, now time.Time) (*flight.Reader, error) {
 	}
 	switch {
 	case len(live) == 1:
-		return openFile(live[0].Path)
+		return openFile(call, live[0].Path)
 	case len(live) > 1:
-		return nil, ambiguous(target, live, now)
+		return nil, ambiguous(call, target, live, now)
 	case len(gone) == 1:
-		return openFile(gone[0].Path)
+		return openFile(call, gone[0].Path)
 	case len(gone) > 1:
-		return nil, ambiguous(target, gone, now)
+		return nil, ambiguous(call, target, gone, now)
 	}
 	if _, err := os.Lstat(target); err == nil {
-		return openFile(target)
+		return openFile(call, target)
 	}
 	names := make([]string, len(processes))
 	for i, p := range processes {
@@ -57,17 +58,17 @@ func open(target string, now time.Time) (*flight.Reader, error) {
 	}
 	try := "vtdump, for a list"
 	if near := nearest(target, names); near != "" {
-		try = "vtdump " + near
+		try = call + " " + near
 	}
 	return nil, hint{errors.Join(append([]error{fmt.Errorf("%s: no vtscope process and no file of this name", target)}, errs...)...), try}
 }
 
-func ambiguous(target string, processes []flight.Process, now time.Time) error {
+func ambiguous(call, target string, processes []flight.Process, now time.Time) error {
 	const shown = 5
 	var tries []string
 	for _, p := range processes[:min(len(processes), shown)] {
-		tries = append(tries, fmt.Sprintf("vtdump %d   (%s, started %s ago, %s)",
-			p.PID, dump.Count(p.Threads, "thread"), dump.Span(now.Sub(p.Start)), p.Status))
+		tries = append(tries, fmt.Sprintf("%s %d   (%s, started %s ago, %s)",
+			call, p.PID, dump.Count(p.Threads, "thread"), dump.Span(now.Sub(p.Start)), p.Status))
 	}
 	if n := len(processes) - shown; n > 0 {
 		tries = append(tries, fmt.Sprintf("vtdump   (lists all, %d more)", n))
@@ -75,7 +76,7 @@ func ambiguous(target string, processes []flight.Process, now time.Time) error {
 	return hint{fmt.Errorf("%s: %d processes have this name", target, len(processes)), strings.Join(tries, "\n     ")}
 }
 
-func openPID(pid int, target string) (*flight.Reader, error) {
+func openPID(call string, pid int, target string) (*flight.Reader, error) {
 	if pid <= 0 {
 		return nil, usageError{fmt.Sprintf("%s is no pid", target), "vtdump, for a list"}
 	}
@@ -84,23 +85,23 @@ func openPID(pid int, target string) (*flight.Reader, error) {
 		return r, nil
 	}
 	if _, statErr := os.Lstat(target); statErr == nil && errors.Is(err, flight.ErrNoProcess) {
-		return nil, hint{named(target, err), "vtdump ./" + target + ", for the file of this name"}
+		return nil, hint{named(target, err), call + " ./" + target + ", for the file of this name"}
 	}
-	return nil, explain(target, err)
+	return nil, explain(call, target, err)
 }
 
 // openFile opens a flight file, and nothing whose opening or reading could wait.
-func openFile(path string) (*flight.Reader, error) {
+func openFile(call, path string) (*flight.Reader, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, explain(path, err)
+		return nil, explain(call, path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, hint{fmt.Errorf("%s: %s, not a flight file", path, fileKind(info.Mode())), "vtdump, for a list"}
 	}
 	r, err := flight.Open(path)
 	if err != nil {
-		return nil, explain(path, err)
+		return nil, explain(call, path, err)
 	}
 	return r, nil
 }
@@ -120,13 +121,13 @@ func fileKind(m fs.FileMode) string {
 }
 
 // explain adds the next step to an error of opening target.
-func explain(target string, err error) error {
+func explain(call, target string, err error) error {
 	try := ""
 	switch {
 	case errors.Is(err, flight.ErrNoProcess), errors.Is(err, fs.ErrNotExist):
 		try = "vtdump, for a list"
 	case errors.Is(err, flight.ErrPermission), errors.Is(err, fs.ErrPermission):
-		try = "sudo vtdump " + target + ", or vtdump as the user who runs the program"
+		try = "sudo " + call + " " + target + ", or as the user who runs the program"
 	case errors.Is(err, flight.ErrNotVtscope):
 		try = "vtdump, for a list; a program is on it from its first thread on, unless it runs with\n" +
 			"     VTSCOPE=off or private, or with a VTSCOPE_DIR that is not set here"

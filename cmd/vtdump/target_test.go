@@ -84,6 +84,25 @@ func TestTargetIsAPidOrAFileOrAProgram(t *testing.T) {
 	}
 }
 
+func TestSchedulerTakesTargetsAsVtdumpDoes(t *testing.T) {
+	f := recorded(t)
+	for _, args := range [][]string{{"scheduler", program(t)}, {"scheduler", f.Path}, {"--top", "3", "scheduler", f.Path}, {"scheduler", "--ascii", "--", f.Path}} {
+		if out := succeeds(t, args...); !strings.Contains(out, "1,000 threads\ntaken in ") {
+			t.Errorf("%q: got\n%s", args, out)
+		}
+	}
+	fails(t, exitFailed, "no such process", "scheduler", "999999999")
+	fails(t, exitFailed, "try: vtdump scheduler "+program(t), "scheduler", program(t)+"x")
+	fails(t, exitFailed, "scheduler: no vtscope process and no file of this name", "--", "scheduler")
+	if out := succeeds(t, "scheduler", f.Path, "--color", "always"); !strings.Contains(out, "\x1b[1m") {
+		t.Errorf("with colour: got %q", out)
+	}
+	var doc struct{ Format string }
+	if err := json.Unmarshal([]byte(succeeds(t, "scheduler", f.Path, "-f", "json", "--top", "1")), &doc); err != nil || doc.Format != dump.SchedulersFormat {
+		t.Errorf("JSON: got %v, %+v", err, doc)
+	}
+}
+
 func program(t *testing.T) string {
 	t.Helper()
 	processes, errs := flight.List()
@@ -178,7 +197,7 @@ func TestNamesOfFilesCannotChangeTheTerminal(t *testing.T) {
 
 func TestSeveralProcessesOfOneNameAreNotGuessedAt(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	err := ambiguous("shop", []flight.Process{
+	err := ambiguous("vtdump", "shop", []flight.Process{
 		{PID: 7, Program: "shop", Threads: 1204, Start: at.Add(-time.Hour), Status: flight.StatusRunning},
 		{PID: 8, Program: "shop", Threads: 1, Start: at.Add(-time.Minute), Status: flight.StatusStopped},
 	}, at)
