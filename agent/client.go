@@ -238,6 +238,9 @@ func (c *client) frame() (<-chan struct{}, error) {
 		whole.Groups = &Groups{Rows: []GroupRow{}}
 		whole.Stack = &Stack{Frames: []FrameRow{}, Examples: []ThreadRow{}}
 		whole.Carriers = &Carriers{Rows: []CarrierRow{}}
+		whole.Schedulers = &Schedulers{Rows: []SchedulerRow{}}
+		none := noSurvey()
+		whole.PinSites, whole.Delays, whole.Warnings = none.pins, none.delays, none.warnings
 	} else {
 		var v *view
 		v, wake = f.watch()
@@ -250,6 +253,8 @@ func (c *client) frame() (<-chan struct{}, error) {
 		whole.Groups = v.groups(c.want.Scope, c.want.Group)
 		whole.Stack = c.stack(v, whole.Groups)
 		whole.Carriers = v.carriers(v.asOf(now))
+		whole.Schedulers = v.schedulers()
+		whole.PinSites, whole.Delays, whole.Warnings = v.seen.pins, v.seen.delays, v.seen.warnings
 		var points []point
 		var reset bool
 		points, next, reset = v.history.since(c.next)
@@ -311,6 +316,18 @@ func (c *client) omitSame(f *Frame) {
 	if reflect.DeepEqual(f.Carriers, c.sent.Carriers) {
 		f.Carriers = nil
 	}
+	if reflect.DeepEqual(f.Schedulers, c.sent.Schedulers) {
+		f.Schedulers = nil
+	}
+	if reflect.DeepEqual(f.PinSites, c.sent.PinSites) {
+		f.PinSites = nil
+	}
+	if reflect.DeepEqual(f.Delays, c.sent.Delays) {
+		f.Delays = nil
+	}
+	if reflect.DeepEqual(f.Warnings, c.sent.Warnings) {
+		f.Warnings = nil
+	}
 }
 
 func (c *client) send(message any) error {
@@ -352,6 +369,12 @@ func (a *Agent) config() Config {
 	}
 	for _, k := range flight.Kinds {
 		c.Kinds = append(c.Kinds, Term{k.Name, k.About})
+	}
+	for _, f := range flight.Figures {
+		c.Figures = append(c.Figures, FigureTerm{f.Name, f.About, f.Total, flight.FieldUses[f.Unit].Name})
+	}
+	for i := range flight.HistogramBuckets {
+		c.Buckets = append(c.Buckets, int64(flight.BucketEnd(i)))
 	}
 	return c
 }

@@ -62,16 +62,18 @@ func (f *follower) read(now time.Time) {
 		if r.Owner != flight.RingOfCarrier || r.State == flight.CarrierFree || r.State == flight.CarrierStopped {
 			continue
 		}
-		c := carrier{id: r.Carrier, state: r.State, events: r.Head}
+		c := carrier{id: r.Carrier, scheduler: r.Scheduler, state: r.State, events: r.Head}
 		if was, ok := old.heads[r.Index]; ok && was.carrier == r.Carrier {
 			c.switches = per(r.Counts[flight.EventMount], was.mounts)
 		}
 		if r.State != flight.CarrierIdle {
 			c.thread, c.mounted = f.running(r)
 		}
-		if h := r.Hold; h.Thread != 0 { // seen blocking in an operation of Go's own
-			c.state, c.thread, c.mounted = flight.CarrierHeld, h.Thread, f.reader.Time(h.Since)
-			c.pinned, c.where = true, f.top(h.Stack)
+		if h := r.Hold; h.Thread != 0 { // seen blocking in an operation of Go's own, or computing for long
+			c.thread, c.mounted, c.reason, c.where = h.Thread, f.reader.Time(h.Since), h.Reason, f.top(h.Stack)
+			if c.pinned = h.Reason != flight.ReasonMonopoly; c.pinned {
+				c.state = flight.CarrierHeld
+			}
 		}
 		fresh.carriers = append(fresh.carriers, c)
 	}
@@ -80,14 +82,16 @@ func (f *follower) read(now time.Time) {
 
 // A carrier is what its ring tells about it.
 type carrier struct {
-	id       flight.CarrierID
-	state    flight.CarrierState
-	thread   flight.ThreadID // 0: none, or none that the newest events tell
-	mounted  time.Time
-	pinned   bool   // the thread blocks in an operation of Go's own
-	where    string // in which function
-	switches float64
-	events   uint64
+	id        flight.CarrierID
+	scheduler flight.SchedulerID
+	state     flight.CarrierState
+	thread    flight.ThreadID // 0: none, or none that the newest events tell
+	mounted   time.Time       // or pinned, if it is
+	pinned    bool            // the thread blocks in an operation of Go's own
+	reason    flight.Reason   // why the thread is pinned, or that it computes for long
+	where     string          // in which function
+	switches  float64
+	events    uint64
 }
 
 // top is the function of the user's in which a stack ends, or "".

@@ -1,7 +1,7 @@
 // Package agent follows vtscope processes from outside and shows them to browsers.
 //
-// An [Agent] looks for flight files, follows the process of each: it reads counters and takes a snapshot
-// about once a second, keeps a short time line, and notices when the process ends or is killed. Its
+// An [Agent] looks for flight files, follows the process of each: it reads counters and what schedulers tell and
+// takes a snapshot about once a second, keeps a short time line, and notices when the process ends or is killed. Its
 // handler serves the page, a websocket that streams aggregates ([Protocol], docs/protocol.md), and a small
 // HTTP interface:
 //
@@ -35,5 +35,5 @@
 // # Where to start reading
 //
 // agent.go owns the processes, follower.go follows one, view.go turns what a follower saw into the rows of
-// protocol.go, client.go sends them, http.go is the outside.
+// protocol.go, with schedulers.go and survey.go for what is about schedulers, client.go sends them, http.go is the outside.
 package agent

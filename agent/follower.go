@@ -40,6 +40,8 @@ type follower struct {
 
 	// Of run alone.
 	rings     counters
+	told      told
+	seen      *survey
 	history   timeline
 	due       bool // a tick has passed that has no point in history yet
 	latest    *dump.Snapshot
@@ -60,6 +62,7 @@ type follower struct {
 type result struct {
 	snapshot *dump.Snapshot
 	err      error
+	seen     *survey // nil: nobody looks
 }
 
 func newFollower(a *Agent, path string) (*follower, error) {
@@ -74,6 +77,7 @@ func newFollower(a *Agent, path string) (*follower, error) {
 		kick:    make(chan struct{}, 1),
 		results: make(chan result, 1),
 		history: timeline{most: a.options.Points},
+		seen:    noSurvey(),
 	}
 	f.mu.wake = make(chan struct{})
 	f.publish(p)
@@ -123,6 +127,7 @@ func (f *follower) run() {
 			return
 		}
 		f.read(now)
+		f.hear(now)
 		f.due = true
 		if !f.begin(ctx, now, false) {
 			f.publish(p) // else its end does, so that there is one frame for each interval
@@ -158,9 +163,13 @@ func (f *follower) begin(ctx context.Context, now time.Time, soon bool) bool {
 		return false
 	}
 	f.busy, f.began = true, now
+	watched := f.watched.Load() > 0
 	go func() {
-		s, err := dump.Take(ctx, f.reader, dump.Options{MaxGroups: maxGroups})
-		f.results <- result{s, err} // has room for the one snapshot under way
+		var res result
+		if res.snapshot, res.err = dump.Take(ctx, f.reader, dump.Options{MaxGroups: maxGroups}); watched && res.err == nil {
+			res.seen, res.err = takeSurvey(ctx, f.reader)
+		}
+		f.results <- res // has room for the one snapshot under way
 	}()
 	return true
 }
@@ -183,7 +192,11 @@ func (f *follower) take(res result) {
 	f.problem = ""
 	s := res.snapshot
 	interval := f.agent.options.Interval
-	f.pause = max(0, time.Duration(float64(s.Took)/share)+interval-1) / interval * interval
+	if f.seen = res.seen; f.seen == nil {
+		f.seen = noSurvey()
+	}
+	took := s.Took + f.seen.took
+	f.pause = max(0, time.Duration(float64(took)/share)+interval-1) / interval * interval
 	if n := len(f.baselines); n == 0 || s.Taken.Sub(f.baselines[n-1].Taken) >= compareStep {
 		f.baselines = append(f.baselines, s)
 	}
@@ -202,10 +215,13 @@ func (f *follower) end(ctx context.Context, p flight.Process) {
 	if f.busy {
 		f.take(<-f.results)
 	}
-	f.read(time.Now())
+	now := time.Now()
+	f.read(now)
+	f.hear(now)
 	s, err := dump.Take(ctx, f.reader, dump.Options{MaxGroups: maxGroups})
 	if err == nil {
-		f.take(result{s, nil})
+		seen, err := takeSurvey(ctx, f.reader)
+		f.take(result{s, err, seen})
 	} else if f.latest == nil {
 		f.problem = fmt.Sprintf("no snapshot: %v", err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // lone is a follower that nothing runs.
 func lone(every time.Duration) *follower {
-	f := &follower{agent: &Agent{options: Options{Interval: every}}, key: "1-1", history: timeline{most: 10}}
+	f := &follower{agent: &Agent{options: Options{Interval: every}}, key: "1-1", history: timeline{most: 10}, seen: noSurvey()}
 	f.mu.wake = make(chan struct{})
 	return f
 }
@@ -28,7 +28,7 @@ func TestSlowSnapshotsAreTakenMoreRarelyAndThePageIsTold(t *testing.T) {
 		{251 * time.Millisecond, 2 * time.Second},
 		{2 * time.Second, 8 * time.Second},
 	} {
-		f.take(result{&dump.Snapshot{Took: c.took, Taken: time.Now()}, nil})
+		f.take(result{snapshot: &dump.Snapshot{Took: c.took, Taken: time.Now()}})
 		if got := f.every(); got != c.every {
 			t.Errorf("a snapshot that took %v: the next after %v, want %v", c.took, got, c.every)
 		}
@@ -56,12 +56,12 @@ func TestAProcessThatNobodyLooksAtGetsFewerSnapshots(t *testing.T) {
 
 func TestAFailedSnapshotIsToldAndTheOneBeforeStays(t *testing.T) {
 	f := lone(time.Second)
-	f.take(result{&dump.Snapshot{Threads: 7, Taken: time.Now()}, nil})
-	f.take(result{nil, errors.New("cut short")})
+	f.take(result{snapshot: &dump.Snapshot{Threads: 7, Taken: time.Now()}})
+	f.take(result{err: errors.New("cut short")})
 	if v := f.newView(flight.Process{}); v.snapshot.Threads != 7 || !strings.Contains(v.problem, "cut short") {
 		t.Errorf("snapshot %+v, problem %q; want the old one and the reason", v.snapshot, v.problem)
 	}
-	f.take(result{&dump.Snapshot{Threads: 8, Taken: time.Now()}, nil})
+	f.take(result{snapshot: &dump.Snapshot{Threads: 8, Taken: time.Now()}})
 	if v := f.newView(flight.Process{}); v.snapshot.Threads != 8 || v.problem != "" {
 		t.Errorf("snapshot %+v, problem %q; want the new one and none", v.snapshot, v.problem)
 	}
@@ -73,7 +73,7 @@ func TestChangesAreOverHalfAMinuteAndBaselinesAreFew(t *testing.T) {
 	var over time.Duration
 	for i := range 300 {
 		s := &dump.Snapshot{Taken: at.Add(time.Duration(i) * time.Second), Scopes: []dump.Scope{{Key: "r", Parent: -1, Total: i}}}
-		f.take(result{s, nil})
+		f.take(result{snapshot: s})
 		over = s.ChangeOver
 		if i > 60 {
 			if over < compareOver-compareStep || over > compareOver+compareStep {

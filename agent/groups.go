@@ -138,25 +138,29 @@ func (v *view) carriers(now time.Time) *Carriers {
 	seen := v.executing()
 	for i := range v.rings.carriers {
 		c := &v.rings.carriers[i]
-		row := CarrierRow{ID: int(c.id), State: c.state.String(), Switches: round(c.switches), Events: c.events}
+		row := CarrierRow{ID: int(c.id), State: c.state.String(), Switches: round(c.switches), Events: c.events, Scheduler: v.told.name(c.scheduler)}
 		if v.row.Gone > 0 {
 			row.Switches = 0
 		}
 		if c.thread != 0 {
 			row.Thread, row.Doing = threadID(c.thread), flight.StateMounted.String()
 			row.Since = max(0, int64(now.Sub(c.mounted)))
+			row.Reason, row.Where = c.reason.String(), c.where
 			if c.pinned {
-				row.Doing, row.Where = flight.StatePinned.String(), c.where
+				row.Doing = flight.StatePinned.String()
 			}
 			if g, ok := seen[c.thread]; ok {
 				row.Name = g.name
 				row.Doing = g.group.State.String()
 				if g.group.State == flight.StatePinned {
-					row.Since = int64(g.wait)
+					row.Since, row.Reason = int64(g.wait), g.group.Reason.String()
 					if g.group.Stack >= 0 {
 						row.Where, _ = topFrames(v.snapshot.Stacks[g.group.Stack].Frames)
 					}
 				}
+			}
+			if at := v.seen.holders[c.thread]; at != nil && row.Reason != "" {
+				row.Where = at.Func
 			}
 		}
 		if c.state == flight.CarrierRunning || c.state == flight.CarrierHeld {

@@ -22,15 +22,17 @@ const (
 
 // A Config is the first message of a connection: what a client must know to read the rest.
 type Config struct {
-	Type       string `json:"type"`
-	Protocol   int    `json:"protocol"`
-	Agent      About  `json:"agent"`
-	States     []Term `json:"states"`  // indexed by state; the order of every array of counts by state
-	Reasons    []Term `json:"reasons"` // indexed by reason
-	Kinds      []Term `json:"kinds"`   // indexed by kind of event
-	IntervalMS int    `json:"intervalMs"`
-	Points     int    `json:"points"` // most points of the time line
-	Limits     Limits `json:"limits"`
+	Type       string       `json:"type"`
+	Protocol   int          `json:"protocol"`
+	Agent      About        `json:"agent"`
+	States     []Term       `json:"states"`  // indexed by state; the order of every array of counts by state
+	Reasons    []Term       `json:"reasons"` // indexed by reason
+	Kinds      []Term       `json:"kinds"`   // indexed by kind of event
+	Figures    []FigureTerm `json:"figures"` // indexed by figure; the order of every array of figures
+	Buckets    []int64      `json:"buckets"` // where each bucket of a histogram ends; the last has no end
+	IntervalMS int          `json:"intervalMs"`
+	Points     int          `json:"points"` // most points of the time line
+	Limits     Limits       `json:"limits"`
 }
 
 // An About describes the agent.
@@ -45,11 +47,23 @@ type Term struct {
 	About string `json:"about"`
 }
 
+// A FigureTerm is a row of flight's table of figures.
+type FigureTerm struct {
+	Name  string `json:"name"`
+	About string `json:"about"`
+	Total bool   `json:"total"` // it only grows; else it is how it is now
+	Unit  string `json:"unit"`  // count or duration
+}
+
 // Limits are the most rows that a frame carries; what lies beyond is summed.
 type Limits struct {
-	Scopes   int `json:"scopes"`
-	Groups   int `json:"groups"`
-	Carriers int `json:"carriers"`
+	Scopes     int `json:"scopes"`
+	Groups     int `json:"groups"`
+	Carriers   int `json:"carriers"`
+	Schedulers int `json:"schedulers"`
+	PinSites   int `json:"pinSites"`
+	Delays     int `json:"delays"`
+	Warnings   int `json:"warnings"`
 }
 
 // A Subscription says what a client wants to see. Each replaces the one before.
@@ -82,7 +96,12 @@ type Frame struct {
 	Groups    *Groups       `json:"groups,omitempty"`
 	Stack     *Stack        `json:"stack,omitempty"`
 	Carriers  *Carriers     `json:"carriers,omitempty"`
-	Points    *Points       `json:"points,omitempty"`
+	// Figures of schedulers, and what was seen of their threads.
+	Schedulers *Schedulers `json:"schedulers,omitempty"`
+	PinSites   *PinSites   `json:"pinSites,omitempty"`
+	Delays     *Delays     `json:"delays,omitempty"`
+	Warnings   *[]Warning  `json:"warnings,omitempty"`
+	Points     *Points     `json:"points,omitempty"`
 }
 
 // A ProcessRow is one process of the picker.
@@ -238,11 +257,119 @@ type CarrierRow struct {
 	State    string  `json:"state"`
 	Thread   string  `json:"thread"` // "" if it runs none
 	Name     string  `json:"name"`
-	Doing    string  `json:"doing"` // state of that thread
-	Since    int64   `json:"since"` // how long
-	Where    string  `json:"where"` // of a pinned thread
+	Doing    string  `json:"doing"`  // state of that thread
+	Since    int64   `json:"since"`  // how long
+	Reason   string  `json:"reason"` // why the thread is pinned, or "monopoly": it computes for long; else ""
+	Where    string  `json:"where"`  // of a thread with a reason
 	Switches float64 `json:"switches"`
 	Events   uint64  `json:"events"`
+
+	Scheduler string `json:"scheduler"` // name; "" if it is not known
+}
+
+// Schedulers are the schedulers that live, by id, those with most threads if there are too many.
+type Schedulers struct {
+	Missing string         `json:"missing"` // why there are none; else ""
+	Rows    []SchedulerRow `json:"rows"`
+	Rest    int            `json:"rest"` // beyond the limit
+}
+
+// A SchedulerRow is what one scheduler tells about itself.
+type SchedulerRow struct {
+	ID      int       `json:"id"`
+	Name    string    `json:"name"`
+	Told    int64     `json:"told"`    // when it told the figures; one that sleeps tells nothing new
+	Figures []float64 `json:"figures"` // by figure
+	Rates   []float64 `json:"rates"`   // by figure, per second, between the last two tellings; 0 for what is no total, and while it sleeps
+	Parked  []int     `json:"parked"`  // threads by the reason for which they wait, as the newest snapshot saw them; empty: not known yet
+	Ready   Spread    `json:"ready"`   // from runnable to mounted; sampled
+	Slice   Spread    `json:"slice"`   // from mounted to off the carrier; sampled
+}
+
+// A Spread tells how durations were spread, lately and since the scheduler began.
+type Spread struct {
+	Over   int64     `json:"over"` // the time that Recent is over
+	Recent Histogram `json:"recent"`
+	Total  Histogram `json:"total"`
+}
+
+// A Times summarises durations; all are 0 if there are none. Of a histogram, a quantile is the end of its bucket.
+type Times struct {
+	Count   uint64 `json:"count"`
+	P50     int64  `json:"p50"`
+	P90     int64  `json:"p90"`
+	P99     int64  `json:"p99"`
+	Longest int64  `json:"longest"`
+}
+
+// A Histogram is a number of durations by bucket.
+type Histogram struct {
+	Times
+	First int      `json:"first"` // bucket of the first of Bars
+	Bars  []uint64 `json:"bars"`  // empty ones at both ends left out
+}
+
+// A Place is where in the program's own code something happened.
+type Place struct {
+	Func    string `json:"func"` // "" if it is not known
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Calls   string `json:"calls"`   // the function of the standard library that it called there
+	Guessed bool   `json:"guessed"` // an inner call that has returned may stand for it
+}
+
+// PinSites are the places where threads blocked and held their carriers, since the process began, longest in sum first.
+type PinSites struct {
+	Rows []PinSiteRow `json:"rows"`
+	Rest PinRest      `json:"rest"`
+}
+
+// A PinSiteRow is one place, for one reason.
+type PinSiteRow struct {
+	Place
+	Reason  string `json:"reason"`
+	Count   uint64 `json:"count"`
+	Total   int64  `json:"total"`
+	Longest int64  `json:"longest"`
+	Victims uint64 `json:"victims"` // threads that waited for a carrier meanwhile
+	Last    int64  `json:"last"`    // when the last one ended, in whole seconds
+}
+
+// A PinRest sums the places beyond the limit.
+type PinRest struct {
+	Rows  int    `json:"rows"`
+	Count uint64 `json:"count"`
+	Total int64  `json:"total"`
+}
+
+// Delays tell how long the threads of each scope waited for a carrier and how long they kept it, from the events that the rings hold.
+type Delays struct {
+	Window  int64      `json:"window"`  // how far the events reach back; a longer delay is not among them. 0: there are none
+	Rows    []DelayRow `json:"rows"`    // worst first
+	Rest    int        `json:"rest"`    // scopes beyond the limit
+	Dropped uint64     `json:"dropped"` // events that were not recorded since the process began
+}
+
+// A DelayRow is one scope, or several siblings of one name.
+type DelayRow struct {
+	Scope    string `json:"scope"`    // path; "": threads that have ended, whose scope is not known any more
+	Ready    Times  `json:"ready"`    // from runnable to mounted
+	Slice    Times  `json:"slice"`    // from mounted to off the carrier
+	Runnable int    `json:"runnable"` // threads that wait for a carrier now
+	Waited   int64  `json:"waited"`   // for how long, the longest of them
+}
+
+// A Warning is the newest event of one kind, reason and place about a thread that held its carrier.
+type Warning struct {
+	Place
+	Kind    string `json:"kind"` // pinned, monopolized or starved
+	Reason  string `json:"reason"`
+	Time    int64  `json:"time"`  // in whole seconds
+	Count   int    `json:"count"` // how many of these the rings still hold
+	Thread  string `json:"thread"`
+	Name    string `json:"name"` // of the thread, if it lives
+	Held    int64  `json:"held"`
+	Victims uint64 `json:"victims"`
 }
 
 // Points are new points of the time line, by column.

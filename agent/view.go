@@ -13,7 +13,7 @@ import (
 )
 
 // limits are the most rows that a frame carries.
-var limits = Limits{Scopes: 200, Groups: 50, Carriers: 64}
+var limits = Limits{Scopes: 200, Groups: 50, Carriers: 64, Schedulers: 16, PinSites: 20, Delays: 20, Warnings: 10}
 
 // A view is what is known of a process at a moment. It does not change; any goroutine may read it.
 type view struct {
@@ -23,6 +23,8 @@ type view struct {
 	process  flight.Process
 	snapshot *dump.Snapshot // nil: none yet
 	rings    counters
+	told     told
+	seen     *survey
 	history  timeline
 	every    time.Duration
 	pause    time.Duration
@@ -31,7 +33,7 @@ type view struct {
 
 func (f *follower) newView(p flight.Process) *view {
 	v := &view{
-		from: f, process: p, snapshot: f.latest, rings: f.rings, history: f.history,
+		from: f, process: p, snapshot: f.latest, rings: f.rings, told: f.told, seen: f.seen, history: f.history,
 		every: f.every(), pause: f.pause, problem: f.problem,
 		row: ProcessRow{
 			Key: f.key, PID: p.PID, Program: p.Program, Status: p.Status.String(),
@@ -75,7 +77,7 @@ func (v *view) header(cost Cost, interval time.Duration) *Process {
 	p.Snapshot.Complete, p.Snapshot.Incomplete = s.Complete, append([]string{}, s.Incomplete...)
 	if v.row.Gone == 0 && v.pause > interval {
 		p.Snapshot.Note = fmt.Sprintf("a snapshot takes %v, so there is one each %v only: the agent spends at most %.0f %% of its time on them",
-			s.Took.Round(time.Millisecond), v.pause, 100*share)
+			(s.Took + v.seen.took).Round(time.Millisecond), v.pause, 100*share)
 	}
 	return p
 }

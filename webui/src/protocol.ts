@@ -11,6 +11,8 @@ export interface Config {
   states: Term[];
   reasons: Term[];
   kinds: Term[];
+  figures: FigureTerm[];
+  buckets: number[];
   intervalMs: number;
   points: number;
   limits: Limits;
@@ -26,10 +28,21 @@ export interface Term {
   about: string;
 }
 
+export interface FigureTerm {
+  name: string;
+  about: string;
+  total: boolean;
+  unit: string;
+}
+
 export interface Limits {
   scopes: number;
   groups: number;
   carriers: number;
+  schedulers: number;
+  pinSites: number;
+  delays: number;
+  warnings: number;
 }
 
 export interface Subscription {
@@ -56,6 +69,10 @@ export interface Frame {
   groups?: Groups;
   stack?: Stack;
   carriers?: Carriers;
+  schedulers?: Schedulers;
+  pinSites?: PinSites;
+  delays?: Delays;
+  warnings?: Warning[];
   points?: Points;
 }
 
@@ -196,9 +213,101 @@ export interface CarrierRow {
   name: string;
   doing: string;
   since: number;
+  reason: string;
   where: string;
   switches: number;
   events: number;
+  scheduler: string;
+}
+
+export interface Schedulers {
+  missing: string;
+  rows: SchedulerRow[];
+  rest: number;
+}
+
+export interface SchedulerRow {
+  id: number;
+  name: string;
+  told: number;
+  figures: number[];
+  rates: number[];
+  parked: number[];
+  ready: Spread;
+  slice: Spread;
+}
+
+export interface Spread {
+  over: number;
+  recent: Histogram;
+  total: Histogram;
+}
+
+export interface Times {
+  count: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  longest: number;
+}
+
+export interface Histogram extends Times {
+  first: number;
+  bars: number[];
+}
+
+export interface PinSites {
+  rows: PinSiteRow[];
+  rest: PinRest;
+}
+
+export interface Place {
+  func: string;
+  file: string;
+  line: number;
+  calls: string;
+  guessed: boolean;
+}
+
+export interface PinSiteRow extends Place {
+  reason: string;
+  count: number;
+  total: number;
+  longest: number;
+  victims: number;
+  last: number;
+}
+
+export interface PinRest {
+  rows: number;
+  count: number;
+  total: number;
+}
+
+export interface Delays {
+  window: number;
+  rows: DelayRow[];
+  rest: number;
+  dropped: number;
+}
+
+export interface DelayRow {
+  scope: string;
+  ready: Times;
+  slice: Times;
+  runnable: number;
+  waited: number;
+}
+
+export interface Warning extends Place {
+  kind: string;
+  reason: string;
+  time: number;
+  count: number;
+  thread: string;
+  name: string;
+  held: number;
+  victims: number;
 }
 
 export interface Points {

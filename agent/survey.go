@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// A survey is what the threads and the newest events tell about the schedulers of a process, beyond a snapshot. It is made only while somebody looks:
+// it costs about as much as the snapshot.
+type survey struct {
+	parked   map[flight.SchedulerID]dump.Reasons // threads that wait, by reason
+	holders  map[flight.ThreadID]*dump.Place     // where threads hold their carriers
+	pins     *PinSites
+	delays   *Delays
+	warnings *[]Warning
+	none     string // why there are no schedulers
+	took     time.Duration
+}
+
+// noSurvey is what is shown until there is one.
+func noSurvey() *survey {
+	return &survey{pins: &PinSites{Rows: []PinSiteRow{}}, delays: &Delays{Rows: []DelayRow{}}, warnings: &[]Warning{}}
+}
+
+// takeSurvey makes a survey. The error is that of ctx, or says that nothing can be read.
+func takeSurvey(ctx context.Context, r *flight.Reader) (*survey, error) {
+	all, err := dump.TakeSchedulers(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	s := newSurvey(all)
+	s.took = all.Took
+	return s, nil
+}
+
+func newSurvey(all *dump.Schedulers) *survey {
+	s := noSurvey()
+	s.none = all.None
+	s.parked = map[flight.SchedulerID]dump.Reasons{}
+	s.holders = map[flight.ThreadID]*dump.Place{}
+	hold := func(carriers []dump.Carrier) {
+		for _, c := range carriers {
+			if c.Thread != 0 && c.Place != nil {
+				s.holders[c.Thread] = c.Place
+			}
+		}
+	}
+	hold(all.Others.Carriers)
+	for i := range all.Schedulers {
+		s.parked[all.Schedulers[i].ID] = all.Schedulers[i].Reasons
+		hold(all.Schedulers[i].Carriers)
+	}
+	// In whole seconds, so that what has not changed is not sent again.
+	at := func(ago time.Duration) int64 { return all.AsOf.Add(-ago).Round(time.Second).UnixMilli() }
+	for i, p := range all.PinSites {
+		if i >= limits.PinSites {
+			s.pins.Rest.Rows++
+			s.pins.Rest.Count += p.Count
+			s.pins.Rest.Total += int64(p.Total)
+			continue
+		}
+		s.pins.Rows = append(s.pins.Rows, PinSiteRow{
+			Place: place(p.Place), Reason: p.Reason.String(), Count: p.Count, Total: int64(p.Total), Longest: int64(p.Longest),
+			Victims: p.Victims, Last: at(p.Ago),
+		})
+	}
+	*s.delays = Delays{
+		Window: int64(all.Sample.Window), Rows: []DelayRow{}, Rest: max(0, len(all.Scopes)-limits.Delays), Dropped: all.Sample.Dropped,
+	}
+	for _, d := range all.Scopes[:min(len(all.Scopes), limits.Delays)] {
+		s.delays.Rows = append(s.delays.Rows, DelayRow{
+			Scope: strings.Join(d.Path, "/"), Ready: times(d.Ready), Slice: times(d.Slice), Runnable: d.Runnable, Waited: int64(d.Waited),
+		})
+	}
+	for _, e := range all.Incidents { // the newest first
+		w := Warning{
+			Place: place(e.Place), Kind: e.Kind.String(), Reason: e.Reason.String(), Time: at(e.Ago), Count: 1,
+			Thread: threadID(e.Thread), Name: e.Name, Held: int64(e.For), Victims: e.Victims,
+		}
+		same := func(o Warning) bool { return o.Kind == w.Kind && o.Reason == w.Reason && o.Place == w.Place }
+		if i := slices.IndexFunc(*s.warnings, same); i >= 0 {
+			(*s.warnings)[i].Count++
+		} else if len(*s.warnings) < limits.Warnings {
+			*s.warnings = append(*s.warnings, w)
+		}
+	}
+	return s
+}
+
+func place(p *dump.Place) Place {
+	if p == nil {
+		return Place{}
+	}
+	return Place{p.Func, p.File, p.Line, p.Calls, p.Guessed}
+}
+
+func times(t dump.Times) Times {
+	return Times{uint64(t.Count), int64(t.P50), int64(t.P90), int64(t.P99), int64(t.Longest)}
+}
