@@ -3,6 +3,7 @@ import { Banner } from "./banner";
 import { Carriers } from "./carriers";
 import { Groups, chosenGroup } from "./groups";
 import { Header } from "./header";
+import { Schedulers } from "./schedulers";
 import { Scopes, chosenScope, scopeName } from "./scopes";
 import { StackView } from "./stack";
 import type { State, Store } from "./store";
@@ -67,7 +68,10 @@ export function App({ state, store }: { state: State; store: Store }) {
           />
           <StackView state={state} all={all} showAll={showAll} />
         </div>
-        <Carriers state={state} />
+        <div class="side">
+          <Schedulers state={state} />
+          <Carriers state={state} />
+        </div>
       </main>
       <footer>
         <span>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { clock, count, duration } from "./format";
+import { figure } from "./schedulers";
 import type { State } from "./store";
 
 interface BannerProps {
@@ -61,6 +62,7 @@ export function Banner({ state, pick }: BannerProps) {
       {process?.status === "stopped" && (
         <p class="info">the process is stopped (SIGSTOP or a debugger): nothing moves until it continues</p>
       )}
+      {process?.gone === 0 && <Starving state={state} />}
       {process?.problem && <p class="bad">{process.problem}</p>}
       {process?.snapshot.note && <p class="info">{process.snapshot.note}</p>}
       {process && process.snapshot.time > 0 && !process.snapshot.complete && (
@@ -70,6 +72,21 @@ export function Banner({ state, pick }: BannerProps) {
         <Age state={state} />
       )}
     </div>
+  );
+}
+
+/** Starving says which schedulers have threads for which there is no carrier. */
+function Starving({ state }: { state: State }) {
+  const hungry = (state.schedulers?.rows ?? []).filter((row) => figure(state, row, "starving") > 0);
+  return (
+    <>
+      {hungry.map((row) => (
+        <p class="bad" key={row.id}>
+          scheduler {row.name}: {count(figure(state, row, "queued"))} queued threads have found no free carrier for {duration(figure(state, row, "starving"))}:{" "}
+          {count(figure(state, row, "held"))} of {count(figure(state, row, "carriers"))} carriers are held
+        </p>
+      ))}
+    </>
   );
 }
 

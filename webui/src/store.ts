@@ -2,7 +2,7 @@ import { Connection } from "./connection";
 import type { Link, Listener } from "./connection";
 import { extend, noHistory } from "./history";
 import type { History } from "./history";
-import type { Carriers, Config, Frame, Groups, Problem, Process, ProcessRow, Scopes, Stack } from "./protocol";
+import type { Carriers, Config, Delays, Frame, Groups, PinSites, Problem, Process, ProcessRow, Schedulers, Scopes, Stack, Warning } from "./protocol";
 import { readRoute, writeRoute } from "./route";
 import type { Route } from "./route";
 
@@ -20,11 +20,26 @@ export interface State {
   groups: Groups | null;
   stack: Stack | null;
   carriers: Carriers | null;
+  schedulers: Schedulers | null;
+  pinSites: PinSites | null;
+  delays: Delays | null;
+  warnings: Warning[] | null;
   history: History;
   moved: { from: ProcessRow; to: ProcessRow } | null; // the page went over to another process by itself
 }
 
-const empty = { process: null, scopes: null, groups: null, stack: null, carriers: null, history: noHistory };
+const empty = {
+  process: null,
+  scopes: null,
+  groups: null,
+  stack: null,
+  carriers: null,
+  schedulers: null,
+  pinSites: null,
+  delays: null,
+  warnings: null,
+  history: noHistory,
+};
 
 /** Store holds the page's state, follows the URL, and tells one view tree when to draw again. */
 export class Store implements Listener {
@@ -94,6 +109,10 @@ export class Store implements Listener {
     if (frame.groups) state.groups = frame.groups;
     if (frame.stack) state.stack = frame.stack;
     if (frame.carriers) state.carriers = frame.carriers;
+    if (frame.schedulers) state.schedulers = frame.schedulers;
+    if (frame.pinSites) state.pinSites = frame.pinSites;
+    if (frame.delays) state.delays = frame.delays;
+    if (frame.warnings) state.warnings = frame.warnings;
     if (frame.points) {
       state.history = extend(this.state.history, frame.points, this.state.config?.points ?? 600);
     }

@@ -1,0 +1,96 @@
+import { base, clock, count, duration, leaf } from "./format";
+import { Empty } from "./panel";
+import type { PinSites, Place, Warning } from "./protocol";
+
+/** Pins lists the places where threads blocked and held their carriers, until they went on. */
+export function Pins({ sites, held }: { sites: PinSites; held: boolean }) {
+  return (
+    <section class="part" id="pins">
+      <h3>
+        Held their carriers <span class="dim">since the start</span>
+      </h3>
+      {sites.rows.length === 0 ? (
+        <Empty>{held ? "Those that hold theirs now are counted here when they go on." : "No thread has blocked while it held its carrier."}</Empty>
+      ) : (
+        <table class="rows">
+          <thead>
+            <tr>
+              <th scope="col">at</th>
+              <th scope="col">times</th>
+              <th scope="col">in sum</th>
+              <th scope="col">longest</th>
+            </tr>
+          </thead>
+          <tbody>
+            {sites.rows.map((row) => (
+              <tr key={`${row.func} ${row.file}:${row.line} ${row.reason} ${row.calls}`} title={`${full(row)}\n${row.reason}; the last one ended at ${clock(row.last)}\n${count(row.victims)} threads waited for a carrier meanwhile`}>
+                <td>
+                  <Where place={row} />
+                  <span class="dim"> {row.reason}</span>
+                </td>
+                <td>{count(row.count)}</td>
+                <td>{duration(row.total)}</td>
+                <td>{duration(row.longest)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {sites.rest.rows > 0 && (
+        <p class="rest">
+          {count(sites.rest.rows)} more places, {count(sites.rest.count)} times, {duration(sites.rest.total)} in sum
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** The reasons that a kind has if nothing else is said. */
+const implied = ["", "monopoly"];
+
+/** Warnings lists the newest events about threads that held their carriers. */
+export function Warnings({ warnings }: { warnings: Warning[] }) {
+  if (warnings.length === 0) return null;
+  return (
+    <section class="part" id="warnings">
+      <h3>Newest warnings</h3>
+      <ul>
+        {warnings.map((w) => (
+          <li key={`${w.kind} ${w.reason} ${w.func} ${w.file}:${w.line}`} title={full(w)}>
+            <p>
+              <span class="dim">{clock(w.time)}</span> <b class={w.kind === "starved" ? "bad" : ""}>{w.kind}</b> for {duration(w.held)}
+              {w.victims > 0 && `, ${count(w.victims)} waited`}
+              <span class="dim">
+                {!implied.includes(w.reason) && ` ${w.reason}`}
+                {w.count > 1 && `, ${count(w.count)} times`}
+              </span>
+            </p>
+            <p class="at">
+              <Where place={w} /> <span class="dim">#{w.thread}</span> {w.name && <q>{w.name}</q>}
+            </p>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Where({ place }: { place: Place }) {
+  if (!place.func) return <span class="dim">place not known</span>;
+  return (
+    <>
+      <code>{leaf(place.func)}</code>
+      {place.file && (
+        <span class="dim">
+          {" "}
+          {base(place.file)}:{place.line}
+        </span>
+      )}
+    </>
+  );
+}
+
+function full(p: Place): string {
+  if (!p.func) return "the place is not known";
+  return `${p.func}\n${p.file}:${p.line}` + (p.calls ? `\nin ${p.calls}` : "") + (p.guessed ? "\na guess: an inner call that has returned may stand for it" : "");
+}

@@ -1,0 +1,185 @@
+import { whyEmpty } from "./empty";
+import { clock, count, duration, short } from "./format";
+import { HistogramView, sentence } from "./histogram";
+import { Command, Empty, Panel } from "./panel";
+import type { Delays, FigureTerm, SchedulerRow } from "./protocol";
+import type { State } from "./store";
+
+/** The figures that stand in each scheduler's grid, in this order. All that tell how it is now are in the title of its name. */
+const shown = ["parallelism", "running", "idle", "held", "spare", "queued", "mounted", "parked", "max-carriers"];
+
+/** The state in whose colour a figure stands while it is not 0. */
+const coloured: Record<string, string> = { running: "mounted", held: "pinned", spare: "pinned", queued: "runnable" };
+
+/** A scheduler that has told nothing for so long sleeps, in milliseconds. */
+const asleepAfter = 3_000;
+
+/** figure is a figure of a scheduler by name; 0 if it does not tell it. */
+export function figure(state: State, row: SchedulerRow, name: string): number {
+  return row.figures[(state.config?.figures ?? []).findIndex((f) => f.name === name)] ?? 0;
+}
+
+/** Schedulers shows the figures of each scheduler, and the delays of its threads by scope. */
+export function Schedulers({ state }: { state: State }) {
+  const { schedulers, delays, process } = state;
+  const rows = schedulers?.rows ?? [];
+  const timers = rows[0] ? figure(state, rows[0], "timers") : 0; // of the process: all tell the same
+  return (
+    <Panel
+      id="schedulers"
+      title={rows.length > 1 ? `${count(rows.length + (schedulers?.rest ?? 0))} schedulers` : "Scheduler"}
+      note={
+        rows.length > 0 && (
+          <span title="threads of the process that sleep or park for a time">
+            timers <b id="timers">{count(timers)}</b>
+          </span>
+        )
+      }
+      foot={process && !process.missing && <Command line={`vtdump scheduler ${process.pid}`} />}
+    >
+      {rows.length === 0 ? (
+        <Empty>{whyEmpty(state) || schedulers?.missing || "The first figures are on their way."}</Empty>
+      ) : (
+        <>
+          {rows.map((row) => (
+            <Scheduler key={row.id} state={state} row={row} />
+          ))}
+          {(schedulers?.rest ?? 0) > 0 && <p class="rest">{count(schedulers?.rest ?? 0)} more schedulers, with fewer threads</p>}
+          {delays && <ByScope delays={delays} />}
+        </>
+      )}
+    </Panel>
+  );
+}
+
+function Scheduler({ state, row }: { state: State; row: SchedulerRow }) {
+  const terms = state.config?.figures ?? [];
+  const buckets = state.config?.buckets ?? [];
+  const gone = (state.process?.gone ?? 0) > 0;
+  const asleep = !gone && state.frameTime - row.told > asleepAfter;
+  return (
+    <article class="scheduler" data-name={row.name}>
+      <h3 title={`scheduler ${row.id}, figures of ${clock(row.told)}\n${terms.map((t, i) => (t.total ? "" : `${t.name} ${written(t, row.figures[i] ?? 0)}\n`)).join("")}`}>
+        {row.name || `scheduler ${row.id}`}
+        {asleep && <span class="dim"> nothing to tell since {clock(row.told)}</span>}
+      </h3>
+      <dl class="figures">
+        {shown.map((name) => (
+          <Figure key={name} term={terms.find((t) => t.name === name)} value={figure(state, row, name)} />
+        ))}
+      </dl>
+      <Parked state={state} row={row} />
+      <Rates terms={terms} row={row} />
+      <div class="histograms">
+        <HistogramView title="ready to run" about="how long runnable threads waited until they were mounted; samples" spread={row.ready} buckets={buckets} />
+        <HistogramView title="slice" about="how long threads executed until they left their carrier; samples" spread={row.slice} buckets={buckets} />
+      </div>
+    </article>
+  );
+}
+
+function Figure({ term, value }: { term: FigureTerm | undefined; value: number }) {
+  if (!term) return null;
+  const colour = value > 0 && coloured[term.name];
+  return (
+    <div title={`${term.about}: ${written(term, value)}`} data-figure={term.name} data-value={value}>
+      <dt>{term.name === "max-carriers" ? "at most" : term.name}</dt>
+      <dd class={colour ? `state-${colour}` : ""}>{value >= 1_000_000 ? short(value) : count(value)}</dd>
+    </div>
+  );
+}
+
+/** Parked tells for what the parked threads wait, the commonest reason first. */
+function Parked({ state, row }: { state: State; row: SchedulerRow }) {
+  const reasons = (state.config?.reasons ?? [])
+    .map((term, i) => ({ term, n: row.parked[i] ?? 0 }))
+    .filter(({ n }) => n > 0)
+    .sort((a, b) => b.n - a.n);
+  if (reasons.length === 0) return null;
+  return (
+    <p class="words" data-about="parked">
+      <span class="dim">parked:</span>
+      {reasons.map(({ term, n }) => (
+        <span key={term.name} title={term.about}>
+          {term.name || "no reason"} <b>{count(n)}</b>
+        </span>
+      ))}
+    </p>
+  );
+}
+
+/** Rates are the figures that only grow: per second while they grow, else in sum. */
+function Rates({ terms, row }: { terms: FigureTerm[]; row: SchedulerRow }) {
+  const totals = terms.map((term, i) => ({ term, sum: row.figures[i] ?? 0, rate: row.rates[i] ?? 0 })).filter(({ term, sum }) => term.total && sum > 0);
+  const grows = totals.filter(({ term, rate }) => rate > 0 && term.unit !== "duration");
+  const rests = totals.filter((t) => !grows.includes(t));
+  return (
+    <>
+      {grows.length > 0 && (
+        <p class="words" data-about="rates">
+          <span class="dim">per second:</span>
+          {grows.map(({ term, sum, rate }) => (
+            <span key={term.name} title={`${term.about}: ${written(term, sum)} in all`}>
+              {term.name} <b>{short(rate)}</b>
+            </span>
+          ))}
+        </p>
+      )}
+      {rests.length > 0 && (
+        <p class="words" data-about="sums">
+          <span class="dim">in all:</span>
+          {rests.map(({ term, sum }) => (
+            <span key={term.name} title={term.about}>
+              {term.name} <b>{term.unit === "duration" ? duration(sum) : short(sum)}</b>
+            </span>
+          ))}
+        </p>
+      )}
+    </>
+  );
+}
+
+function written(term: FigureTerm, value: number): string {
+  return term.unit === "duration" ? duration(value) : count(value);
+}
+
+function ByScope({ delays }: { delays: Delays }) {
+  return (
+    <section class="part" id="delays">
+      <h3>
+        By scope <span class="dim">{delays.window > 0 && `events of the last ${duration(delays.window)}`}</span>
+      </h3>
+      {delays.rows.length === 0 ? (
+        <Empty>No thread of a scope was mounted lately.</Empty>
+      ) : (
+        <table class="rows">
+          <thead>
+            <tr>
+              <th scope="col">scope</th>
+              <th scope="col">mounts</th>
+              <th scope="col">ready p99</th>
+              <th scope="col">slice p99</th>
+            </tr>
+          </thead>
+          <tbody>
+            {delays.rows.map((row) => (
+              <tr
+                key={row.scope}
+                title={
+                  `${row.scope || "threads that have ended, whose scope is not known any more"}\nready to run: ${sentence(row.ready)}\nslice: ${sentence(row.slice)}` +
+                  (row.runnable > 0 ? `\n${count(row.runnable)} wait for a carrier, the longest for ${duration(row.waited)}` : "")
+                }
+              >
+                <td>{row.scope ? row.scope.slice(row.scope.lastIndexOf("/") + 1) : <span class="dim">(ended)</span>}</td>
+                <td>{count(row.ready.count)}</td>
+                <td>{row.ready.count > 0 ? duration(row.ready.p99) : "–"}</td>
+                <td>{row.slice.count > 0 ? duration(row.slice.p99) : "–"}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {delays.rest > 0 && <p class="rest">{count(delays.rest)} more scopes, with shorter delays</p>}
+    </section>
+  );
+}
