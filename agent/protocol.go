@@ -100,7 +100,7 @@ type Frame struct {
 	Schedulers *Schedulers `json:"schedulers,omitempty"`
 	PinSites   *PinSites   `json:"pinSites,omitempty"`
 	Delays     *Delays     `json:"delays,omitempty"`
-	Warnings   *[]Warning  `json:"warnings,omitempty"`
+	Warnings   *Warnings   `json:"warnings,omitempty"`
 	Points     *Points     `json:"points,omitempty"`
 }
 
@@ -357,6 +357,13 @@ type DelayRow struct {
 	Slice    Times  `json:"slice"`    // from mounted to off the carrier
 	Runnable int    `json:"runnable"` // threads that wait for a carrier now
 	Waited   int64  `json:"waited"`   // for how long, the longest of them
+}
+
+// Warnings are the newest events about threads that held their carriers.
+type Warnings struct {
+	Rows        []Warning `json:"rows"`        // newest first
+	Rest        int       `json:"rest"`        // events that the rings hold beyond the limit
+	Overwritten uint64    `json:"overwritten"` // events that the rings do not hold any more
 }
 
 // A Warning is the newest event of one kind, reason and place about a thread that held its carrier.

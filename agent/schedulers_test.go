@@ -82,7 +82,7 @@ func TestAClientSeesWhatASchedulerTellsAndWhoHeldItsCarriers(t *testing.T) {
 	if pins := tab.whole.PinSites; len(pins.Rows) != 1 || pins.Rows[0].Func != "example.com/shop.(*Store).query" || pins.Rows[0].Line != 88 || pins.Rows[0].Victims != 4 {
 		t.Errorf("pin sites %+v, want the one in query", pins)
 	}
-	warnings := *tab.whole.Warnings
+	warnings := tab.whole.Warnings.Rows
 	if len(warnings) != 1 || warnings[0].Kind != "monopolized" || warnings[0].Count != 2 || warnings[0].Held != 20e6 || warnings[0].Victims != 3 || !warnings[0].Guessed {
 		t.Errorf("warnings %+v, want one of two events", warnings)
 	}
@@ -204,7 +204,8 @@ func TestOfTooManySchedulersThoseWithMostThreadsAreShown(t *testing.T) {
 }
 
 func TestASurveyIsCutToItsLimitsAndSumsTheRest(t *testing.T) {
-	all := &dump.Schedulers{AsOf: time.Now()}
+	all := &dump.Schedulers{AsOf: time.Now(), Incomplete: []string{"half of it"}}
+	all.Rest.Incidents, all.Rest.Overwritten = 7, 9
 	for i := range limits.PinSites + 3 {
 		all.PinSites = append(all.PinSites, dump.PinSite{Place: &dump.Place{Frame: dump.Frame{Func: fmt.Sprint("f", i)}}, Count: 2, Total: time.Second})
 	}
@@ -219,8 +220,16 @@ func TestASurveyIsCutToItsLimitsAndSumsTheRest(t *testing.T) {
 	if d := s.delays; len(d.Rows) != limits.Delays || d.Rest != 100-limits.Delays || d.Rows[1].Scope != "root/s1" {
 		t.Errorf("%d rows of delays and %d more, want %d", len(d.Rows), d.Rest, limits.Delays)
 	}
-	if w := *s.warnings; len(w) != limits.Warnings || w[0].Count != 8 || w[0].Func != "f0" {
-		t.Errorf("warnings %+v, want %d, the first of 8 events", w, limits.Warnings)
+	w, events := s.warnings, 0
+	for _, row := range w.Rows {
+		events += row.Count
+	}
+	if len(w.Rows) != limits.Warnings || w.Rows[0].Count != 8 || w.Rows[0].Func != "f0" || events+w.Rest != 100+7 || w.Overwritten != 9 {
+		t.Errorf("warnings %+v, want %d, the first of 8 events, and the others told", w, limits.Warnings)
+	}
+	v := &view{seen: s, snapshot: &dump.Snapshot{Complete: true}}
+	if h := v.header(Cost{}, time.Second).Snapshot; h.Complete || !slices.Equal(h.Incomplete, []string{"half of it"}) {
+		t.Errorf("the header says %+v, want why the survey is incomplete", h)
 	}
 }
 

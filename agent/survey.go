@@ -17,14 +17,15 @@ type survey struct {
 	holders  map[flight.ThreadID]*dump.Place     // where threads hold their carriers
 	pins     *PinSites
 	delays   *Delays
-	warnings *[]Warning
-	none     string // why there are no schedulers
+	warnings *Warnings
+	none     string   // why there are no schedulers
+	missing  []string // why it is incomplete
 	took     time.Duration
 }
 
 // noSurvey is what is shown until there is one.
 func noSurvey() *survey {
-	return &survey{pins: &PinSites{Rows: []PinSiteRow{}}, delays: &Delays{Rows: []DelayRow{}}, warnings: &[]Warning{}}
+	return &survey{pins: &PinSites{Rows: []PinSiteRow{}}, delays: &Delays{Rows: []DelayRow{}}, warnings: &Warnings{Rows: []Warning{}}}
 }
 
 // takeSurvey makes a survey. The error is that of ctx, or says that nothing can be read.
@@ -40,7 +41,7 @@ func takeSurvey(ctx context.Context, r *flight.Reader) (*survey, error) {
 
 func newSurvey(all *dump.Schedulers) *survey {
 	s := noSurvey()
-	s.none = all.None
+	s.none, s.missing = all.None, all.Incomplete
 	s.parked = map[flight.SchedulerID]dump.Reasons{}
 	s.holders = map[flight.ThreadID]*dump.Place{}
 	hold := func(carriers []dump.Carrier) {
@@ -77,16 +78,19 @@ func newSurvey(all *dump.Schedulers) *survey {
 			Scope: strings.Join(d.Path, "/"), Ready: times(d.Ready), Slice: times(d.Slice), Runnable: d.Runnable, Waited: int64(d.Waited),
 		})
 	}
+	s.warnings.Rest, s.warnings.Overwritten = all.Rest.Incidents, all.Rest.Overwritten
 	for _, e := range all.Incidents { // the newest first
 		w := Warning{
 			Place: place(e.Place), Kind: e.Kind.String(), Reason: e.Reason.String(), Time: at(e.Ago), Count: 1,
 			Thread: threadID(e.Thread), Name: e.Name, Held: int64(e.For), Victims: e.Victims,
 		}
 		same := func(o Warning) bool { return o.Kind == w.Kind && o.Reason == w.Reason && o.Place == w.Place }
-		if i := slices.IndexFunc(*s.warnings, same); i >= 0 {
-			(*s.warnings)[i].Count++
-		} else if len(*s.warnings) < limits.Warnings {
-			*s.warnings = append(*s.warnings, w)
+		if i := slices.IndexFunc(s.warnings.Rows, same); i >= 0 {
+			s.warnings.Rows[i].Count++
+		} else if len(s.warnings.Rows) < limits.Warnings {
+			s.warnings.Rows = append(s.warnings.Rows, w)
+		} else {
+			s.warnings.Rest++
 		}
 	}
 	return s

@@ -75,6 +75,11 @@ func (v *view) header(cost Cost, interval time.Duration) *Process {
 	p.Drops.Torn = uint64(s.Lost.Torn)
 	p.Snapshot.Time, p.Snapshot.Took, p.Snapshot.ChangeOver = s.Taken.UnixMilli(), int64(s.Took), int64(s.ChangeOver)
 	p.Snapshot.Complete, p.Snapshot.Incomplete = s.Complete, append([]string{}, s.Incomplete...)
+	for _, why := range v.seen.missing {
+		if p.Snapshot.Complete = false; !slices.Contains(p.Snapshot.Incomplete, why) {
+			p.Snapshot.Incomplete = append(p.Snapshot.Incomplete, why)
+		}
+	}
 	if v.row.Gone == 0 && v.pause > interval {
 		p.Snapshot.Note = fmt.Sprintf("a snapshot takes %v, so there is one each %v only: the agent spends at most %.0f %% of its time on them",
 			(s.Took + v.seen.took).Round(time.Millisecond), v.pause, 100*share)

@@ -1,6 +1,6 @@
 import { whyEmpty } from "./empty";
 import { count, duration, leaf, short } from "./format";
-import { Pins, Warnings } from "./holders";
+import { NewestWarnings, Pins } from "./holders";
 import { Empty, Panel } from "./panel";
 import type { CarrierRow } from "./protocol";
 import { Glyph } from "./states";
@@ -30,7 +30,7 @@ export function Carriers({ state }: { state: State }) {
           {carriers.rest > 0 && <p class="rest">{count(carriers.rest)} more carriers</p>}
         </div>
       )}
-      {!whyEmpty(state) && state.warnings && <Warnings warnings={state.warnings} />}
+      {!whyEmpty(state) && state.warnings && <NewestWarnings warnings={state.warnings} />}
       {!whyEmpty(state) && state.pinSites && <Pins sites={state.pinSites} held={carriers?.rows.some((row) => row.doing === "pinned") ?? false} />}
     </Panel>
   );

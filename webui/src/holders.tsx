@@ -1,6 +1,6 @@
 import { base, clock, count, duration, leaf } from "./format";
 import { Empty } from "./panel";
-import type { PinSites, Place, Warning } from "./protocol";
+import type { PinSites, Place, Warnings } from "./protocol";
 
 /** Pins lists the places where threads blocked and held their carriers, until they went on. */
 export function Pins({ sites, held }: { sites: PinSites; held: boolean }) {
@@ -48,14 +48,14 @@ export function Pins({ sites, held }: { sites: PinSites; held: boolean }) {
 /** The reasons that a kind has if nothing else is said. */
 const implied = ["", "monopoly"];
 
-/** Warnings lists the newest events about threads that held their carriers. */
-export function Warnings({ warnings }: { warnings: Warning[] }) {
-  if (warnings.length === 0) return null;
+/** NewestWarnings lists the newest events about threads that held their carriers. */
+export function NewestWarnings({ warnings }: { warnings: Warnings }) {
+  if (warnings.rows.length === 0 && warnings.overwritten === 0) return null;
   return (
     <section class="part" id="warnings">
       <h3>Newest warnings</h3>
       <ul>
-        {warnings.map((w) => (
+        {warnings.rows.map((w) => (
           <li key={`${w.kind} ${w.reason} ${w.func} ${w.file}:${w.line}`} title={full(w)}>
             <p>
               <span class="dim">{clock(w.time)}</span> <b class={w.kind === "starved" ? "bad" : ""}>{w.kind}</b> for {duration(w.held)}
@@ -71,6 +71,12 @@ export function Warnings({ warnings }: { warnings: Warning[] }) {
           </li>
         ))}
       </ul>
+      {warnings.rest + warnings.overwritten > 0 && (
+        <p class="rest">
+          {warnings.rest > 0 && `${count(warnings.rest)} more. `}
+          {warnings.overwritten > 0 && `${count(warnings.overwritten)} older ones are overwritten by newer events.`}
+        </p>
+      )}
     </section>
   );
 }
@@ -79,6 +85,7 @@ function Where({ place }: { place: Place }) {
   if (!place.func) return <span class="dim">place not known</span>;
   return (
     <>
+      {place.guessed && <span class="dim">near </span>}
       <code>{leaf(place.func)}</code>
       {place.file && (
         <span class="dim">

@@ -72,7 +72,7 @@ export interface Frame {
   schedulers?: Schedulers;
   pinSites?: PinSites;
   delays?: Delays;
-  warnings?: Warning[];
+  warnings?: Warnings;
   points?: Points;
 }
 
@@ -297,6 +297,12 @@ export interface DelayRow {
   slice: Times;
   runnable: number;
   waited: number;
+}
+
+export interface Warnings {
+  rows: Warning[];
+  rest: number;
+  overwritten: number;
 }
 
 export interface Warning extends Place {

@@ -2,7 +2,7 @@ import { Connection } from "./connection";
 import type { Link, Listener } from "./connection";
 import { extend, noHistory } from "./history";
 import type { History } from "./history";
-import type { Carriers, Config, Delays, Frame, Groups, PinSites, Problem, Process, ProcessRow, Schedulers, Scopes, Stack, Warning } from "./protocol";
+import type { Carriers, Config, Delays, Frame, Groups, PinSites, Problem, Process, ProcessRow, Schedulers, Scopes, Stack, Warnings } from "./protocol";
 import { readRoute, writeRoute } from "./route";
 import type { Route } from "./route";
 
@@ -23,7 +23,7 @@ export interface State {
   schedulers: Schedulers | null;
   pinSites: PinSites | null;
   delays: Delays | null;
-  warnings: Warning[] | null;
+  warnings: Warnings | null;
   history: History;
   moved: { from: ProcessRow; to: ProcessRow } | null; // the page went over to another process by itself
 }
