@@ -445,8 +445,9 @@ func TestDamagedFilesNeverCrashTakeSchedulers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "1-1.flight")
 	pages := used(whole)
 	rng := rand.New(rand.NewPCG(3, 4))
+	const damagedRounds = 100
 	read := 0
-	for range 300 {
+	for range damagedRounds {
 		b := slices.Clone(whole)
 		for range 1 + rng.IntN(30) {
 			b[pages[rng.IntN(len(pages))]+rng.IntN(4096)] ^= 1 << rng.IntN(8)
@@ -479,5 +480,5 @@ func TestDamagedFilesNeverCrashTakeSchedulers(t *testing.T) {
 	if read == 0 {
 		t.Error("no damaged file was readable: nothing was tested")
 	}
-	t.Logf("%d of 300 read", read)
+	t.Logf("%d of %d read", read, damagedRounds)
 }

@@ -210,6 +210,7 @@ func TestAPlaceIsTheProgramsOwn(t *testing.T) {
 		body   = f("net/http.(*body).Read", `C:\go\src\net\http\transfer.go`, false)
 		mine   = f("shop.query", "/srv/shop/query.go", false) // of a module without a dot
 		theirs = f("example.org/db.(*DB).Query", "/pkg/mod/example.org/db/db.go", false)
+		sleep  = f("time.Sleep", "/go/src/runtime/time.go", false)
 		start  = f("main.main", "/src/main.go", false)
 		bare   = f("", "", false)
 	)
@@ -221,6 +222,7 @@ func TestAPlaceIsTheProgramsOwn(t *testing.T) {
 		{[]flight.Frame{recv, lock, mine}, "shop.query", "sync.(*Mutex).Lock"},
 		{[]flight.Frame{recv, read, body, theirs, mine}, "example.org/db.(*DB).Query", "net/http.(*body).Read"},
 		{[]flight.Frame{lock, start}, "main.main", "sync.(*Mutex).Lock"},
+		{[]flight.Frame{sleep, mine}, "shop.query", "time.Sleep"},
 		{[]flight.Frame{recv, lock}, "sync.(*Mutex).Lock", ""},
 		{[]flight.Frame{recv, read, body}, "net.(*conn).Read", "net/http.(*body).Read"},
 		{[]flight.Frame{recv}, "runtime.chanrecv1", ""},

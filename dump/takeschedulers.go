@@ -316,7 +316,8 @@ func placeOf(frames []flight.Frame) *Place {
 	return p
 }
 
-// standard reports whether a frame is of the standard library, by the form of its function's name and of its file's.
+// standard reports whether a frame is of the standard library, by the form of its function's name and of its file's. Package runtime has
+// functions of other packages, such as time.Sleep.
 func standard(f *flight.Frame) bool {
 	name := f.Func
 	slash := strings.LastIndexByte(name, '/') + 1
@@ -330,5 +331,10 @@ func standard(f *flight.Frame) bool {
 	}
 	dir := strings.TrimSuffix(f.File, baseName(f.File))
 	dir = strings.ReplaceAll(strings.TrimRight(dir, `/\`), `\`, "/")
-	return dir == pkg || strings.HasSuffix(dir, "/src/"+pkg)
+	for _, home := range []string{pkg, "runtime"} {
+		if dir == home || strings.HasSuffix(dir, "/src/"+home) {
+			return true
+		}
+	}
+	return false
 }
