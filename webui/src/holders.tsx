@@ -48,6 +48,9 @@ export function Pins({ sites, held }: { sites: PinSites; held: boolean }) {
 /** The reasons that a kind has if nothing else is said. */
 const implied = ["", "monopoly"];
 
+/** An event tells of no more victims than so many. */
+const mostVictims = 65_535;
+
 /** NewestWarnings lists the newest events about threads that held their carriers. */
 export function NewestWarnings({ warnings }: { warnings: Warnings }) {
   if (warnings.rows.length === 0 && warnings.overwritten === 0) return null;
@@ -59,7 +62,7 @@ export function NewestWarnings({ warnings }: { warnings: Warnings }) {
           <li key={`${w.kind} ${w.reason} ${w.func} ${w.file}:${w.line}`} title={full(w)}>
             <p>
               <span class="dim">{clock(w.time)}</span> <b class={w.kind === "starved" ? "bad" : ""}>{w.kind}</b> for {duration(w.held)}
-              {w.victims > 0 && `, ${count(w.victims)} waited`}
+              {w.victims > 0 && `, ${count(w.victims)}${w.victims >= mostVictims ? " or more" : ""} waited`}
               <span class="dim">
                 {!implied.includes(w.reason) && ` ${w.reason}`}
                 {w.count > 1 && `, ${count(w.count)} times`}
