@@ -18,10 +18,13 @@ const maxRingEvents = 1 << 20
 
 // ringEvents are the newest events of all rings, as far as the delays of threads and incidents are told by them.
 //
-//	E1  Every event of (since, until] is in steps, if it was not dropped when it was to be written: before since, some ring has overwritten
-//	    some; after until, some ring was not read.
+//	E1  steps has every mount and unmount on a carrier of (since, until]: before since, some carrier's ring has overwritten some; after until,
+//	    some ring was not read. So what a carrier's mount or unmount follows is what it followed when it happened.
+//	E2  Other events may be missing: rings that are shared by those who are no carriers are overwritten sooner. A missing start or unpark
+//	    is a delay less, and never a wrong one. A mount in a shared ring follows what it seems to follow only after sharedSince.
 type ringEvents struct {
 	since, until flight.Ticks
+	sharedSince  flight.Ticks
 	steps        []step
 	older        int
 	incidents    []flight.Event
@@ -37,6 +40,7 @@ type step struct {
 	time   flight.Ticks
 	kind   flight.Kind
 	yield  bool
+	shared bool // the event was in a shared ring
 }
 
 // readRings reads what the rings hold of before until, which has passed.
@@ -55,15 +59,20 @@ func readRings(ctx context.Context, r *flight.Reader, rings []flight.RingRow, un
 			from = ring.Head - n
 		}
 		events, _, lost, err := r.Events(ring.Index, from, int(n))
+		shared := ring.Owner != flight.RingOfCarrier
+		since := &e.since
+		if shared {
+			since = &e.sharedSince
+		}
 		switch {
 		case err != nil:
 			e.missing = addMissing(e.missing, err, path)
 		case len(events) > 0 && from+lost > 0:
-			e.since = max(e.since, events[0].Time)
+			*since = max(*since, events[0].Time)
 		case lost > 0:
-			e.since = until // all were overwritten meanwhile
+			*since = until // all were overwritten meanwhile
 		}
-		e.add(events)
+		e.add(events, shared)
 	}
 	all := len(e.steps)
 	e.steps = slices.DeleteFunc(e.steps, func(s step) bool { return s.time <= e.since && e.since > 0 })
@@ -80,7 +89,7 @@ func readRings(ctx context.Context, r *flight.Reader, rings []flight.RingRow, un
 	return e, nil
 }
 
-func (e *ringEvents) add(events []flight.Event) {
+func (e *ringEvents) add(events []flight.Event, shared bool) {
 	for i := range events {
 		ev := &events[i]
 		if ev.Time > e.until {
@@ -89,7 +98,8 @@ func (e *ringEvents) add(events []flight.Event) {
 		switch ev.Kind {
 		case flight.EventThreadStart, flight.EventUnpark, flight.EventMount, flight.EventUnmount:
 			if ev.Thread != 0 {
-				e.steps = append(e.steps, step{ev.Thread, ev.Time, ev.Kind, ev.Kind == flight.EventUnmount && ev.Code == flight.ReasonYield})
+				yield := ev.Kind == flight.EventUnmount && ev.Code == flight.ReasonYield
+				e.steps = append(e.steps, step{ev.Thread, ev.Time, ev.Kind, yield, shared})
 			}
 		case flight.EventScopeFork:
 			e.forks[ev.Thread] = flight.ScopeID(ev.Arg)
@@ -116,17 +126,19 @@ func (e *ringEvents) delays(ready, slice func(thread flight.ThreadID, from, to f
 		if i == 0 || s.thread != e.steps[i-1].thread {
 			runnable, mounted = 0, 0
 		}
+		follows := func(before flight.Ticks) bool { return before != 0 && (!s.shared || before > e.sharedSince) }
 		switch s.kind {
 		case flight.EventMount:
-			if runnable != 0 {
+			if follows(runnable) {
 				ready(s.thread, runnable, s.time)
 			}
 			runnable, mounted = 0, s.time
 		case flight.EventUnmount:
-			if mounted != 0 {
+			if follows(mounted) {
 				slice(s.thread, mounted, s.time)
 			}
-			if mounted = 0; s.yield {
+			runnable, mounted = 0, 0
+			if s.yield {
 				runnable = s.time
 			}
 		default:

@@ -270,7 +270,8 @@ type ScopeDelays struct {
 // worst is what scopes are sorted by.
 func (d *ScopeDelays) worst() time.Duration { return max(d.Ready.P99, d.Waited) }
 
-// A Sample tells from which events the delays of scopes were computed: those of the window in which no ring has overwritten any.
+// A Sample tells from which events the delays of scopes were computed: those of the window in which no carrier's ring has overwritten any. Of the
+// delays, those are missing whose beginning was overwritten elsewhere.
 type Sample struct {
 	Window time.Duration `json:"window_ns"` // up to [Schedulers.AsOf]
 	Ready  int           `json:"ready"`     // delays

@@ -305,6 +305,33 @@ func TestEventsOfBeforeARingWasOverwrittenDoNotCount(t *testing.T) {
 	}
 }
 
+// The rings of those who are no carriers are overwritten sooner. That takes no sample from the carriers, and makes no wrong one.
+func TestSharedRingsThatAreOverwrittenMakeNoWrongDelays(t *testing.T) {
+	f := flighttest.Write(t, flighttest.Spec{Threads: 3, Carriers: 2, Trace: []flighttest.Event{
+		{Age: 30 * time.Second, Kind: flight.EventUnpark, Thread: 1, Carrier: 0},
+		{Age: 20 * time.Second, Kind: flight.EventUnpark, Thread: 2, Carrier: 0},
+		{Age: 18 * time.Second, Kind: flight.EventMount, Thread: 2, Carrier: 1},
+		// Unparked in place before the window, as it seems; then it parks, and the unpark of its mount is lost.
+		{Age: 17 * time.Second, Kind: flight.EventUnpark, Thread: 3, Carrier: 1},
+		{Age: 16 * time.Second, Kind: flight.EventUnmount, Thread: 3, Carrier: 1},
+		{Age: 12 * time.Second, Kind: flight.EventMount, Thread: 3, Carrier: 1},
+	}})
+	now := flight.Now()
+	for i := range 3000 {
+		f.Recorder.Emit(now.Add(-10*time.Second), flight.EventYield, 0, 0, flight.ThreadID(100+i%8), 0)
+	}
+	f.Recorder.Emit(now.Add(-5*time.Second), flight.EventMount, 0, 0, 1, 0) // another mount and unpark before it are lost
+	f.Recorder.Emit(now.Add(-4*time.Second), flight.EventUnmount, flight.ReasonYield, 0, 1, 0)
+	f.Recorder.Emit(now.Add(-3*time.Second), flight.EventMount, 0, 0, 1, 0)
+	d := delaysOf(t, takeSchedulers(t, f.Path), "root")
+	if d.Ready.Count != 2 || !near(d.Ready.Longest, 2*time.Second) || !near(d.Ready.P50, 2*time.Second) {
+		t.Errorf("delays: got %+v, want one of 2s and one of 1s", d.Ready)
+	}
+	if d.Slice.Count != 1 || !near(d.Slice.Longest, time.Second) {
+		t.Errorf("slices: got %+v, want one of 1s", d.Slice)
+	}
+}
+
 func TestAThreadThatHasWaitedForLongMakesItsScopeTheWorst(t *testing.T) {
 	s := takeSchedulers(t, flighttest.Write(t, bank()).Path)
 	if d := s.Scopes[0]; d.Runnable != 1 || !about(d.Waited, 4*time.Second) || !slices.Equal(d.Path, []string{"root", "bank", "transfers"}) || d.Count != 2 {

@@ -60,8 +60,8 @@ Then, of the whole process:
 
 pinned       where threads blocked and held their carriers, and how many waited for one meanwhile
 incidents    the newest events pinned, monopolized and starved
-scopes       delays and slices of the events that all rings still hold, which may be of the last
-             moments only; and the threads that wait for a carrier now
+scopes       delays and slices of the time of which the rings of all carriers still hold every
+             event, which may be short; and the threads that wait for a carrier now
 
 A place is the innermost call of the program's own; "in" what it called of the standard library.
 "near" stands before one that is guessed, because the thread executed meanwhile: the call may have
