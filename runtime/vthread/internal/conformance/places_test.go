@@ -28,6 +28,8 @@ var places = []place{
 	{name: "fork-join/carriers=2", make: forkJoin(sched.ForkJoinOptions{Parallelism: 2}), adds: true},
 	{name: "fork-join/at-most=1", make: forkJoin(sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1})},
 	{name: "fork-join/at-most=3", make: forkJoin(sched.ForkJoinOptions{Parallelism: 2, MaxCarriers: 3})},
+	{name: "fork-join/keep-alive=50µs", make: forkJoin(sched.ForkJoinOptions{Parallelism: 3, MinCarriers: 1, KeepAlive: 50 * time.Microsecond}), adds: true},
+	{name: "fork-join/carriers=1..4", make: changing, adds: true},
 	{name: "single", make: func(testing.TB) (sched.Scheduler, func() error) {
 		s := sched.NewSingle()
 		return s, s.Close
@@ -46,6 +48,32 @@ func forkJoin(o sched.ForkJoinOptions) func(testing.TB) (sched.Scheduler, func()
 			t.Fatal(err)
 		}
 		return fj, fj.Close
+	}
+}
+
+// changing has another number of carriers now and then.
+func changing(t testing.TB) (sched.Scheduler, func() error) {
+	s, end := forkJoin(sched.ForkJoinOptions{Parallelism: 4})(t)
+	stop := make(chan struct{})
+	var changes sync.WaitGroup
+	changes.Go(func() {
+		every := time.NewTicker(200 * time.Microsecond)
+		defer every.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-every.C:
+			case <-stop:
+				return
+			}
+			if err := s.(*sched.ForkJoin).SetParallelism(1 + n*3%4); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return s, func() error {
+		close(stop)
+		changes.Wait()
+		return end()
 	}
 }
 

@@ -167,7 +167,8 @@ func carriers() map[string]string {
 	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
 		number, _, _ := strings.Cut(stack, " [")
 		for _, of := range []string{
-			"runtime/sched.(*ForkJoin).watch", "runtime/sched.(*worker).run", "conformance_test.onWorkers", "conformance_test.fromChannel", "conformance_test.inLoop",
+			"runtime/sched.(*ForkJoin).watch", "runtime/sched.(*worker).run",
+			"conformance_test.changing", "conformance_test.onWorkers", "conformance_test.fromChannel", "conformance_test.inLoop",
 		} {
 			if strings.Contains(stack, of) {
 				all[number] = stack
