@@ -463,6 +463,9 @@ func (p *schedulersPage) incidents() {
 		if e.Kind == flight.EventMonopolized {
 			note = "" // it says the same
 		}
+		if len(p.s.Schedulers) > 1 && e.Scheduler != 0 {
+			note = strings.TrimSpace(note + "  scheduler " + number(uint64(e.Scheduler)))
+		}
 		p.place(e.Place, note)
 		p.endLine()
 	}

@@ -61,8 +61,8 @@ func bankSample() *Schedulers {
 		},
 		Incidents: []Incident{
 			{Kind: flight.EventStarved, Ago: 200 * time.Millisecond, Thread: 17, For: time.Second, Victims: 12, Reason: flight.ReasonPinnedGo, Place: ledger},
-			{Kind: flight.EventMonopolized, Ago: 4 * time.Second, Thread: 1204, For: 31 * time.Second, Reason: flight.ReasonMonopoly, Place: hash},
-			{Kind: flight.EventPinned, Ago: time.Minute, Thread: 99, Name: "order 17", For: 25 * time.Millisecond, Reason: flight.ReasonPinnedSection, Place: account},
+			{Kind: flight.EventMonopolized, Ago: 4 * time.Second, Scheduler: 1, Thread: 1204, For: 31 * time.Second, Reason: flight.ReasonMonopoly, Place: hash},
+			{Kind: flight.EventPinned, Ago: time.Minute, Scheduler: 1, Thread: 99, Name: "order 17", For: 25 * time.Millisecond, Reason: flight.ReasonPinnedSection, Place: account},
 		},
 		Scopes: []ScopeDelays{
 			{Path: []string{"root", "bank", "transfers"}, Count: 312, Ready: Times{Count: 40, P99: time.Millisecond}, Runnable: 12, Waited: 1200 * time.Millisecond},
