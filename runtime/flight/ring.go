@@ -32,13 +32,16 @@ type Ring struct {
 // Emit appends an event; only the ring's owner may call it. A kind without code, stack, thread or
 // argument has 0 there; [Kinds] tells what they mean. It never waits and never allocates.
 func (g *Ring) Emit(t Ticks, k Kind, code Reason, stack StackID, thread ThreadID, arg uint64) {
-	if g == nil {
-		return
+	if g != nil {
+		g.emit(g.carrier, t, k, code, stack, thread, arg)
 	}
+}
+
+func (g *Ring) emit(carrier uint64, t Ticks, k Kind, code Reason, stack StackID, thread ThreadID, arg uint64) {
 	pos := g.pos
 	e := (*event)(unsafe.Add(g.events, (pos&g.mask)*eventSize))
 	put64(&e.Time, uint64(t))
-	put64(&e.Word, uint64(k)|uint64(code)<<8|g.carrier|uint64(stack)<<32)
+	put64(&e.Word, uint64(k)|uint64(code)<<8|carrier|uint64(stack)<<32)
 	put64(&e.Thread, uint64(thread))
 	put64(&e.Arg, arg)
 	h := g.hdr
@@ -191,6 +194,11 @@ type ringStripe struct {
 // Emit appends an event for a goroutine that owns no ring. It may be called from anywhere, does not
 // wait and does not allocate: if all shared rings are busy it drops the event and counts that.
 func (r *Recorder) Emit(t Ticks, k Kind, code Reason, stack StackID, thread ThreadID, arg uint64) {
+	r.EmitOn(NoCarrier, t, k, code, stack, thread, arg)
+}
+
+// EmitOn is [Recorder.Emit] of what somebody else has seen to happen on carrier c.
+func (r *Recorder) EmitOn(c CarrierID, t Ticks, k Kind, code Reason, stack StackID, thread ThreadID, arg uint64) {
 	if r == nil {
 		return
 	}
@@ -198,7 +206,7 @@ func (r *Recorder) Emit(t Ticks, k Kind, code Reason, stack StackID, thread Thre
 	for i := range uint32(stripes) {
 		s := &r.stripes[(first+i)%stripes]
 		if s.lock.CompareAndSwap(0, 1) {
-			s.ring.Emit(t, k, code, stack, thread, arg)
+			s.ring.emit(uint64(c)<<16, t, k, code, stack, thread, arg)
 			s.lock.Store(0)
 			return
 		}

@@ -58,18 +58,14 @@ func (t *Task) parkInPlace(p Pause) {
 		m.unpin = make(chan struct{}, 1)
 	}
 	c := t.on
-	pinned, why := c.ret != nil, flight.ReasonPinnedOSThread
+	pinned, why := c.ret != nil, t.pinReason()
 	pause := pauseOf(p.State)
 	if pinned {
 		pause = pausePinned
-		if t.marks.Load() >= pinStep {
-			why = flight.ReasonPinnedSection
-		}
 	}
-	var began flight.Ticks
+	began := flight.Now()
 	var stack flight.StackID
 	if t.rec != nil {
-		began = flight.Now()
 		stack = flight.Default().Stack(stackSkip)
 		if pinned {
 			t.rec.Pinned(began, why, stack, p.Blocker)
@@ -78,6 +74,9 @@ func (t *Task) parkInPlace(p Pause) {
 			t.rec.Parked(began, p.State, p.Reason, stack, p.Blocker)
 			c.emit(began, flight.EventPark, p.Reason, stack, t.id, uint64(p.Blocker))
 		}
+	}
+	if pinned && c.worker != nil {
+		c.worker.waiting.Store(0)
 	}
 	if pinned && pins.watched.Load() {
 		pcs := make([]uintptr, 64)
@@ -107,14 +106,13 @@ func (t *Task) parkInPlace(p Pause) {
 		t.moved(flight.StateRunnable)
 	}
 	t.moved(flight.StateMounted)
+	now := flight.Now()
 	if pinned {
-		pinEnds(t, why, 0)
+		c.pinOver(t, why, stack, began, now)
 	}
 	if t.rec != nil {
-		now := flight.Now()
 		t.rec.Resumed(now)
 		if pinned {
-			c.emit(now, flight.EventPinned, why, stack, t.id, uint64(now.Sub(began)))
 			c.ring.SetCarrier(flight.CarrierRunning)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestNoTwoCarriersHaveTheSameID(t *testing.T) {
-	var s idSet
+	var s idSet[flight.CarrierID]
 	first := s.take()
 	for range 1 << 17 { // extra carriers come and go
 		id := s.take()

@@ -18,10 +18,10 @@ func init() {
 }
 
 // Default returns the scheduler of threads that are given none, a [ForkJoin] with the default
-// options. It is never closed.
+// options but the name, "default". It is never closed.
 var Default = sync.OnceValue(func() *ForkJoin {
 	nursery <- func() { // its channels, too, must not belong to a bubble
-		fj, err := NewForkJoin(ForkJoinOptions{})
+		fj, err := NewForkJoin(ForkJoinOptions{Name: "default"})
 		if err != nil {
 			panic(err) // the defaults are legal
 		}

@@ -28,7 +28,7 @@
 //
 // # Where to start reading
 //
-// task.go: the words of the state machine. switch.go: what happens when a thread leaves its carrier. forkjoin.go: where tasks are put;
+// task.go: the words of the state machine. park.go: how a thread waits. switch.go: what happens when a thread leaves its carrier. forkjoin.go: where tasks are put;
 // worker.go: how a carrier finds them; idle.go: who sleeps and who is woken. watchdog.go: what happens when carriers are held.
 // pinned.go, single.go, executor.go and eventloop.go: the other schedulers. simulated.go: one thread at a time, for tests.
 package sched

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -28,6 +29,19 @@ type ForkJoinOptions struct {
 
 	// KeepAlive is how long a carrier beyond MinCarriers waits for work before it stops. Default: 100 ms.
 	KeepAlive time.Duration
+
+	// PinnedAfter is how long a thread must have blocked and held its carrier for an event pinned. Shorter ones are only counted, by their
+	// place. Default: 20 ms.
+	PinnedAfter time.Duration
+
+	// MonopolyAfter is how long a thread must have computed without a scheduling point for an event monopolized. Default: 10 ms.
+	MonopolyAfter time.Duration
+
+	// StarvedAfter is how long queued threads must have found no free carrier for an alarm: events starved, and a call of OnStarved. Default: 1 s.
+	StarvedAfter time.Duration
+
+	// OnStarved is called on a goroutine of its own, once each time that this lasts so long.
+	OnStarved func(Starvation)
 }
 
 // A ForkJoin is the default scheduler: every carrier has a queue, first in first out, and takes from a shared one
@@ -51,12 +65,16 @@ type ForkJoin struct {
 	options ForkJoinOptions
 	as      Scheduler // what its tasks have as their scheduler: itself, or one that is made of it
 	lane    *lane     // nil: its carriers are not locked to OS threads
+	board   *board
+	tally   tally
 
 	shared struct {
 		sync.Mutex
 		first, last *Task
 		n           int
 		closed      bool
+
+		starts, submissions uint64 // by those who execute on no carrier of fj
 	}
 	sharedLen atomic.Int64
 
@@ -70,7 +88,7 @@ type ForkJoin struct {
 	searching   atomic.Int32 // carriers that were woken and have found nothing yet
 	watching    atomic.Bool  // the watchdog is awake
 	dozing      atomic.Bool  // the watchdog sleeps because all carriers do
-	holding     []*worker    // the watchdog's: see hold.go
+	watched     watched
 
 	mu struct {
 		sync.Mutex
@@ -78,6 +96,7 @@ type ForkJoin struct {
 		starting int       // carriers that the watchdog was asked to start
 		limit    int       // F4
 		spare    int       // what the watchdog allows beyond the parallelism
+		gone     counts    // of carriers that have stopped
 		closed   bool
 	}
 
@@ -96,6 +115,7 @@ func NewForkJoin(o ForkJoinOptions) (*ForkJoin, error) {
 	}
 	fj := newForkJoin(o)
 	fj.as = fj
+	newBoard(o.Name, fj)
 	fj.begin()
 	return fj, nil
 }
@@ -123,6 +143,12 @@ func (o ForkJoinOptions) check() (ForkJoinOptions, error) {
 		return o, fmt.Errorf("sched: max carriers %d: must not be negative", o.MaxCarriers)
 	case o.KeepAlive < 0:
 		return o, fmt.Errorf("sched: keep alive %v: must not be negative", o.KeepAlive)
+	case o.PinnedAfter < 0:
+		return o, fmt.Errorf("sched: pinned after %v: must not be negative", o.PinnedAfter)
+	case o.MonopolyAfter < 0:
+		return o, fmt.Errorf("sched: monopoly after %v: must not be negative", o.MonopolyAfter)
+	case o.StarvedAfter < 0:
+		return o, fmt.Errorf("sched: starved after %v: must not be negative", o.StarvedAfter)
 	}
 	if o.Name == "" {
 		o.Name = "fork-join"
@@ -139,13 +165,17 @@ func (o ForkJoinOptions) check() (ForkJoinOptions, error) {
 	if o.MinCarriers > o.MaxCarriers {
 		return o, fmt.Errorf("sched: min carriers %d: must not be more than max carriers %d", o.MinCarriers, o.MaxCarriers)
 	}
-	if o.KeepAlive == 0 {
-		o.KeepAlive = 100 * time.Millisecond
-	}
 	return o, nil
 }
 
+// pinnedAfter is the default of [ForkJoinOptions.PinnedAfter], and what holds for carriers that are none of a ForkJoin.
+const pinnedAfter = 20 * time.Millisecond
+
 func newForkJoin(o ForkJoinOptions) *ForkJoin {
+	o.KeepAlive = cmp.Or(o.KeepAlive, 100*time.Millisecond)
+	o.PinnedAfter = cmp.Or(o.PinnedAfter, pinnedAfter)
+	o.MonopolyAfter = cmp.Or(o.MonopolyAfter, 10*time.Millisecond)
+	o.StarvedAfter = cmp.Or(o.StarvedAfter, time.Second)
 	fj := &ForkJoin{
 		options: o,
 		nudge:   make(chan struct{}, 1),
@@ -165,9 +195,10 @@ func (fj *ForkJoin) Execute(t *Task) error {
 	}
 	err := fj.suits(t)
 	if err == nil {
-		err = fj.share(t, t, 1)
+		err = fj.enter(t, t, 1)
 	}
 	if err != nil {
+		fj.tally.rejections.Add(1)
 		t.marks.Or(ticket) // another scheduler may take it
 	}
 	return err
@@ -250,8 +281,13 @@ func (fj *ForkJoin) suits(t *Task) error {
 // submit takes a task that is runnable; w is the carrier the caller executes on, if it is one of fj's.
 func (fj *ForkJoin) submit(t *Task, w *worker) error {
 	if w == nil || w.fj != fj {
-		return fj.share(t, t, 1)
+		err := fj.enter(t, t, 1)
+		if err != nil {
+			fj.tally.rejections.Add(1)
+		}
+		return err
 	}
+	w.counts.submitted(t)
 	if w.handOff.put(t) {
 		fj.watchIfAsleep()
 		return nil
@@ -260,7 +296,27 @@ func (fj *ForkJoin) submit(t *Task, w *worker) error {
 	return nil
 }
 
-// share appends a chain of n tasks to the shared queue.
+// enter puts a chain of n tasks, which were submitted by somebody who executes on no carrier of fj, in the shared queue. Only one that is
+// alone may be new.
+func (fj *ForkJoin) enter(first, last *Task, n int) error {
+	fresh := first.at == nil
+	s := &fj.shared
+	s.Lock()
+	if s.closed {
+		s.Unlock()
+		return ErrClosed
+	}
+	s.submissions += uint64(n)
+	if fresh {
+		s.starts++
+	}
+	fj.appendLocked(first, last, n)
+	s.Unlock()
+	fj.wakeOne()
+	return nil
+}
+
+// share puts a chain of n tasks of fj's queues in the shared one.
 func (fj *ForkJoin) share(first, last *Task, n int) error {
 	s := &fj.shared
 	s.Lock()
@@ -268,6 +324,14 @@ func (fj *ForkJoin) share(first, last *Task, n int) error {
 		s.Unlock()
 		return ErrClosed
 	}
+	fj.appendLocked(first, last, n)
+	s.Unlock()
+	fj.wakeOne()
+	return nil
+}
+
+func (fj *ForkJoin) appendLocked(first, last *Task, n int) {
+	s := &fj.shared
 	if s.last == nil {
 		s.first = first
 	} else {
@@ -276,7 +340,4 @@ func (fj *ForkJoin) share(first, last *Task, n int) error {
 	s.last = last
 	s.n += n
 	fj.sharedLen.Store(int64(s.n))
-	s.Unlock()
-	fj.wakeOne()
-	return nil
 }

@@ -10,27 +10,58 @@ import (
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 )
 
-// A thread that blocks in an operation of Go's own (a channel, a sync.Mutex, a system call) holds its carrier, and cannot say
+// A thread that blocks in an operation of Go's own (a channel, a sync.Mutex, a system call) or computes holds its carrier, and cannot say
 // so. The watchdog says it: when a carrier stands still, it looks at the goroutine of the thread that is mounted there.
 
-// noteHolds records which of the carriers, as [ForkJoin.look] has just seen them, are held by threads that block in Go, and
+// watched is what the watchdog knows beyond the carriers.
+type watched struct {
+	holding []*worker    // whose hold is recorded
+	looked  flight.Ticks // the last time
+	alarmed bool         // of the starvation that lasts
+}
+
+// noteHolds records which of the carriers, as [ForkJoin.look] has just seen them, are held by threads that block in Go or compute for long, and
 // which are not any more. Only the watchdog calls it.
 func (fj *ForkJoin) noteHolds(workers []*worker) {
-	for _, w := range fj.holding {
+	now := flight.Now()
+	d := &fj.watched
+	for _, w := range d.holding {
 		if _, id, _ := w.mountedThread(); !w.seen.held || id != w.seen.hold.Thread || !slices.Contains(workers, w) {
-			w.endHold()
+			w.endHold(now)
 		}
 	}
-	fj.holding = slices.DeleteFunc(fj.holding, func(w *worker) bool { return w.seen.hold.Thread == 0 })
 	for _, w := range workers {
-		if w.seen.held && w.seen.hold.Thread == 0 && w.beginHold() {
-			fj.holding = append(fj.holding, w)
+		switch {
+		case !w.seen.held:
+			w.seen.since = d.looked
+		case w.seen.hold.Thread == 0:
+			_ = w.beginHold(now) || w.beginMonopoly(now)
+		case w.seen.hold.Reason == flight.ReasonMonopoly && w.blocks():
+			w.endHold(now)
+			w.beginHold(now)
 		}
 	}
+	d.holding = d.holding[:0]
+	for _, w := range workers {
+		if w.seen.hold.Thread != 0 {
+			d.holding = append(d.holding, w)
+		}
+	}
+	d.looked = now
+}
+
+// blocks reports whether the mounted thread blocks in Go.
+func (w *worker) blocks() bool {
+	t, _, g := w.mountedThread()
+	if t == nil {
+		return false
+	}
+	_, blocks := t.blocksInGo(g)
+	return blocks
 }
 
 // beginHold records the thread that is mounted on w if it blocks in Go.
-func (w *worker) beginHold() bool {
+func (w *worker) beginHold(now flight.Ticks) bool {
 	t, id, g := w.mountedThread()
 	if t == nil || g == 0 && !pins.watched.Load() {
 		return false
@@ -39,22 +70,24 @@ func (w *worker) beginHold() bool {
 		return false // not mounted any more, or in a pinned park, which records itself
 	}
 	pcs, blocks := t.blocksInGo(g)
-	if !blocks {
+	if !blocks || !w.stillHas(t) {
 		return false
 	}
-	if now, _, _ := w.mountedThread(); now != t || w.progressSeen() != w.seen.ticks {
-		return false // it went on meanwhile
-	}
-	w.seen.hold = flight.Hold{
-		Thread: id, Reason: flight.ReasonPinnedGo, Since: flight.Now(), Stack: flight.Default().StackOf(pcs),
-	}
-	w.setHeld(id)
+	w.seen.hold = flight.Hold{Thread: id, Reason: flight.ReasonPinnedGo, Since: now, Stack: flight.Default().StackOf(pcs)}
 	w.seen.holder = t
+	w.waiting.Store(0)
+	w.setHeld(id)
 	if pins.watched.Load() {
 		pinBegins(t, id, flight.ReasonPinnedGo, pcs)
 	}
-	w.ring.Hold(id, w.seen.hold.Since, flight.ReasonPinnedGo, w.seen.hold.Stack)
+	w.ring.Hold(id, now, flight.ReasonPinnedGo, w.seen.hold.Stack)
 	return true
+}
+
+// stillHas reports whether t has been mounted on w all the time since the last look, without a scheduling point.
+func (w *worker) stillHas(t *Task) bool {
+	now, _, _ := w.mountedThread()
+	return now == t && w.progressSeen() == w.seen.ticks
 }
 
 // blocksInGo reports whether the thread blocks in an operation of Go's, and where, as far as its frames can be seen. g is the goroutine that it
@@ -112,7 +145,7 @@ const monopolyTicks = 10
 // executes no thread, was only not given a processor for a while, or works for the garbage collector, is not helped by more carriers. Where
 // nothing can be known of the thread, standing still is enough.
 func (w *worker) stuck() bool {
-	if !w.seen.held || w.seen.hold.Thread != 0 {
+	if !w.seen.held || w.seen.hold.Reason == flight.ReasonPinnedGo {
 		return w.seen.held
 	}
 	t, _, g := w.mountedThread()
@@ -124,21 +157,39 @@ func (w *worker) stuck() bool {
 	case w.seen.stood < monopolyTicks:
 		return false
 	}
-	chain := coro.Executing(unsafe.Pointer(t), g).Chain()
-	if len(chain) == 0 {
-		return false
-	}
-	_, doing := coro.SharedLookout().Look(chain[len(chain)-1].G(), nil)
+	doing := t.doing(g)
 	return doing == coro.DoingWork || doing == coro.DoingSyscall
 }
 
-func (w *worker) endHold() {
+// doing looks at the goroutine on which t, which is mounted, executes. g is the one that it began on.
+func (t *Task) doing(g uintptr) coro.Doing {
+	chain := coro.Executing(unsafe.Pointer(t), g).Chain()
+	if len(chain) == 0 {
+		return coro.DoingUnknown
+	}
+	_, doing := coro.SharedLookout().Look(chain[len(chain)-1].G(), nil)
+	return doing
+}
+
+// endHold records that the thread of w's hold does not block or compute any more.
+func (w *worker) endHold(now flight.Ticks) {
 	h := w.seen.hold
 	w.seen.hold = flight.Hold{}
-	w.setHeld(0)
 	w.ring.Unhold()
-	pinEnds(w.seen.holder, h.Reason, 0)
+	if h.Reason == flight.ReasonMonopoly {
+		if m := w.monopoly.Swap(nil); m != nil { // the carrier has not told it
+			w.monopolyOver(m, now, flight.Default().EmitOn)
+		}
+		return
+	}
+	w.setHeld(0)
+	held, victims := now.Sub(h.Since), w.victims()
+	w.fj.tally.pin(held, victims)
+	pinEnds(w.seen.holder, h.Reason, victims)
 	w.seen.holder = nil
-	now := flight.Now()
-	flight.Default().Emit(now, flight.EventPinned, h.Reason, h.Stack, h.Thread, uint64(now.Sub(h.Since)))
+	r := flight.Default()
+	r.CountPin(h.Stack, h.Reason, held, victims, now)
+	if held >= w.fj.options.PinnedAfter {
+		r.EmitOn(w.id, now, flight.EventPinned, h.Reason, h.Stack, h.Thread, uint64(flight.MakeHeld(held, victims)))
+	}
 }

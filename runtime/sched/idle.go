@@ -161,10 +161,10 @@ func (fj *ForkJoin) startCarrier() {
 	fj.mu.Lock()
 	defer fj.mu.Unlock()
 	fj.mu.starting--
-	w := &worker{fj: fj, searching: true, wake: make(chan struct{}, 1)}
+	w := &worker{fj: fj, searching: true, wake: make(chan struct{}, 1), long: flight.Ticks(0).Add(sampleAll)}
 	w.carrier.id = carrierIDs.take()
 	w.carrier.worker = w
-	w.ring = flight.Default().AcquireRing(w.id, 0, ringEvents(len(fj.all()) >= fj.Parallelism()))
+	w.ring = flight.Default().AcquireRing(w.id, fj.board.id, ringEvents(len(fj.all()) >= fj.Parallelism()))
 	fj.rememberLocked(w)
 	fj.searching.Add(1)
 	fj.running.Add(1)
@@ -196,6 +196,8 @@ func (fj *ForkJoin) rememberLocked(w *worker) {
 }
 
 func (fj *ForkJoin) forgetLocked(w *worker) {
+	fj.mu.gone.add(&w.counts)
+	w.counts = counts{}
 	all := slices.DeleteFunc(slices.Clone(fj.all()), func(v *worker) bool { return v == w })
 	fj.workers.Store(&all)
 }

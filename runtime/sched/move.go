@@ -66,8 +66,18 @@ func (t *Task) UnparkOn(s Scheduler) error {
 		err := t.suits()
 		if err != nil {
 			t.recordRefusal(me)
-		} else if err = t.submit(me); err == nil {
-			return nil
+		} else {
+			t.rec.Moved(idOf(s))
+			if err = t.submit(me); err == nil {
+				if fj := forkJoinOf(was); fj != nil {
+					fj.tally.moved.Add(-1)
+				}
+				if fj := forkJoinOf(s); fj != nil {
+					fj.tally.moved.Add(1)
+				}
+				return nil
+			}
+			t.rec.Moved(idOf(was))
 		}
 		t.lockMark(moving)
 		t.sched = was

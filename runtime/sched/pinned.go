@@ -69,6 +69,11 @@ func NewPinned(o PinnedOptions) (*Pinned, error) {
 		}
 		p.lanes = append(p.lanes, p.newLane(cpu))
 	}
+	newBoard("pinned", p.lanes...)
+	for _, fj := range p.lanes {
+		fj.begin()
+		fj.wakeIdle() // which starts the carrier
+	}
 	var errs []error
 	for _, fj := range p.lanes {
 		errs = append(errs, <-fj.lane.begun)
@@ -116,8 +121,6 @@ func (p *Pinned) newLane(cpu int) *ForkJoin {
 		fj.lane.trimDue.Store(true)
 		fj.wakeIdle()
 	}}
-	fj.begin()
-	fj.wakeIdle() // which starts the carrier
 	return fj
 }
 

@@ -16,7 +16,7 @@ type Pin struct {
 	Reason  flight.Reason // os-thread, pin-section or go-operation
 	PCs     []uintptr     // where, innermost first, as return addresses: what runtime.CallersFrames takes
 	Held    time.Duration // of an operation of Go's: from when the watchdog saw it
-	Victims int           // threads of the scheduler that waited for a carrier meanwhile
+	Victims uint64        // threads of the scheduler that waited for a carrier meanwhile
 	Over    bool          // false: it blocks still
 }
 
@@ -96,7 +96,7 @@ func pinBegins(t *Task, id flight.ThreadID, why flight.Reason, pcs []uintptr) {
 }
 
 // pinEnds tells them that what pinBegins began is over.
-func pinEnds(t *Task, why flight.Reason, victims int) {
+func pinEnds(t *Task, why flight.Reason, victims uint64) {
 	if !pins.watched.Load() {
 		return
 	}
@@ -113,6 +113,46 @@ func pinEnds(t *Task, why flight.Reason, victims int) {
 	for _, w := range m.watches {
 		w.f(pin)
 	}
+}
+
+// pinReason tells why t, which is pinned, cannot leave its carrier.
+func (t *Task) pinReason() flight.Reason {
+	if t.marks.Load() >= pinStep {
+		return flight.ReasonPinnedSection
+	}
+	return flight.ReasonPinnedOSThread
+}
+
+// pinOver tells everybody of a pinned park of t, which is mounted on c.
+func (c *carrier) pinOver(t *Task, why flight.Reason, stack flight.StackID, began, now flight.Ticks) {
+	held, victims, after := now.Sub(began), uint64(0), pinnedAfter
+	if w := c.worker; w != nil {
+		victims, after = w.victims(), w.fj.options.PinnedAfter
+		w.fj.tally.pin(held, victims)
+	}
+	pinEnds(t, why, victims)
+	r := flight.Default()
+	r.CountPin(stack, why, held, victims, now)
+	if r != nil && held >= after {
+		c.emit(now, flight.EventPinned, why, stack, t.id, uint64(flight.MakeHeld(held, victims)))
+	}
+}
+
+// victims returns how many threads waited for a carrier while w, whose thread has blocked or computed, stood still: the most that were seen at one
+// moment, by the watchdog or now.
+func (w *worker) victims() uint64 {
+	n := w.waiting.Swap(0)
+	if w.fj.room.Load() <= 0 {
+		n = max(n, uint32(w.fj.queued()))
+	}
+	return uint64(n)
+}
+
+// pin counts a pin that is over.
+func (t *tally) pin(held time.Duration, victims uint64) {
+	t.pins.Add(1)
+	t.pinnedTime.Add(uint64(held))
+	t.victims.Add(victims)
 }
 
 // forkJoins are the schedulers that live.

@@ -57,3 +57,16 @@ func (q *runQueue) looksEmpty() bool { return q.mu.n == 0 }
 //
 //go:norace
 func (q *runQueue) length() int { return int(q.mu.n) }
+
+// mountedNow reports whether a task is mounted, and whether it blocks there.
+//
+//go:norace
+func (w *worker) mountedNow() (mounted, holds bool) {
+	t := w.mounted
+	return t != nil, t != nil && (w.held == t.id || t.word.Load()&stateMask == blocked)
+}
+
+// mountedSince returns when the thread of a record was mounted, if it is.
+//
+//go:norace
+func mountedSince(rec *flight.Record) flight.Ticks { return rec.Since() }

@@ -14,6 +14,7 @@ type Single struct{ fj *ForkJoin }
 func NewSingle() *Single {
 	s := &Single{newForkJoin(ForkJoinOptions{Parallelism: 1, MaxCarriers: 1})}
 	s.fj.as = s
+	newBoard("single", s.fj)
 	s.fj.begin()
 	return s
 }

@@ -82,12 +82,7 @@ func (c *carrier) mount(t *Task, r *coro.Routine) {
 		}
 		c.give(r, t)
 	}
-	if rec := t.rec; rec != nil {
-		c.recordMount(t, rec, flight.Now())
-	}
-	t.on = c
-	c.setMounted(t)
-	t.moved(flight.StateMounted)
+	c.begins(t, 0)
 	c.ret = t.at
 	if c.worker == nil {
 		mountLent(t.at)
@@ -106,6 +101,26 @@ func mountLent(s *coro.Slot) {
 func (c *carrier) give(r *coro.Routine, t *Task) {
 	r.Task = unsafe.Pointer(t)
 	t.at = r.At
+}
+
+// begins makes t the mounted thread. now is the time, or 0 if it was not read yet.
+func (c *carrier) begins(t *Task, now flight.Ticks) {
+	t.on = c
+	c.setMounted(t)
+	t.moved(flight.StateMounted)
+	w := c.worker
+	if w != nil {
+		w.counts.mounted()
+	}
+	if rec := t.rec; rec != nil {
+		if now == 0 {
+			now = flight.Now()
+		}
+		if w != nil {
+			w.noteReady(rec, now)
+		}
+		c.recordMount(t, rec, now)
+	}
 }
 
 // recordMount records that t, which rec is the record of, is mounted.
@@ -135,12 +150,16 @@ func (c *carrier) emitNow(k flight.Kind, id flight.ThreadID) {
 func (t *Task) leaveYielding(c *carrier) {
 	w := c.worker
 	if w != nil && !w.hasMore() {
+		w.progress()
 		c.emitNow(flight.EventYield, t.id)
 		return
 	}
 	var now flight.Ticks
 	if rec := t.rec; rec != nil {
 		now = flight.Now()
+		if w != nil {
+			w.noteSlice(rec, now)
+		}
 		if c.ring != nil {
 			c.ring.Yield(rec, t.id, now)
 		} else {
@@ -182,15 +201,7 @@ func (c *carrier) prepare(n *Task, now flight.Ticks) {
 	if n.at == nil {
 		c.give(c.worker.spare(), n)
 	}
-	n.on = c
-	c.setMounted(n)
-	n.moved(flight.StateMounted)
-	if rec := n.rec; rec != nil {
-		if now == 0 {
-			now = flight.Now()
-		}
-		c.recordMount(n, rec, now)
-	}
+	c.begins(n, now)
 }
 
 // finish completes the departure of the thread that was on the carrier before (C2).
@@ -323,10 +334,16 @@ func (t *Task) ended(how flight.Reason, value any) {
 		t.endSimulated(how)
 	}
 	c := t.on
+	if c.worker != nil {
+		c.worker.counts.ended()
+	}
 	if rec := t.rec; rec != nil {
 		now := flight.Now()
 		for t.marks.Load()&renaming != 0 {
 			runtime.Gosched()
+		}
+		if c.worker != nil {
+			c.worker.noteSlice(rec, now)
 		}
 		if c.ring != nil {
 			c.instant = now // good for all that follows until user code runs
@@ -368,15 +385,7 @@ func (t *Task) end(r *coro.Routine) bool {
 		// r itself will be where n is: the carrier gives it no other.
 		n.at = r.At
 		r.Task = unsafe.Pointer(n)
-		n.on = c
-		c.setMounted(n)
-		n.moved(flight.StateMounted)
-		if rec := n.rec; rec != nil {
-			if now == 0 {
-				now = flight.Now()
-			}
-			c.recordMount(n, rec, now)
-		}
+		c.begins(n, now)
 		return true
 	}
 	c.prepare(n, now)

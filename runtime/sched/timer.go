@@ -165,6 +165,7 @@ type timerHeap struct {
 		sync.Mutex
 		heap    []timerEntry // four children each
 		dead    int
+		alarm   time.Duration // when the goroutine of the timers looks again by itself
 		serving bool
 	}
 	wake chan struct{}
@@ -183,7 +184,11 @@ func (h *timerHeap) add(m *timer, when time.Duration) {
 	m.entry++
 	m.queued = true
 	h.mu.heap = append(h.mu.heap, timerEntry{when, m, m.entry})
-	first := h.up(len(h.mu.heap)-1) == 0
+	h.up(len(h.mu.heap) - 1)
+	first := when < h.mu.alarm
+	if first {
+		h.mu.alarm = when
+	}
 	start := !h.mu.serving
 	h.mu.serving = true
 	h.mu.Unlock()
@@ -244,8 +249,7 @@ func (h *timerHeap) shrink() {
 	}
 }
 
-// up moves the entry at i to where it belongs, and returns its place.
-func (h *timerHeap) up(i int) int {
+func (h *timerHeap) up(i int) {
 	heap := h.mu.heap
 	e := heap[i]
 	for i > 0 {
@@ -257,7 +261,6 @@ func (h *timerHeap) up(i int) int {
 		i = p
 	}
 	heap[i] = e
-	return i
 }
 
 func (h *timerHeap) down(i int) {
@@ -302,11 +305,14 @@ func (h *timerHeap) due() (wait time.Duration, woken []*Task) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Since(epoch)
+	h.mu.alarm = now + time.Hour
 	for n := 0; len(h.mu.heap) > 0; n++ {
 		if w := h.mu.heap[0].when - now; w > 0 {
+			h.mu.alarm = h.mu.heap[0].when
 			return w, woken
 		}
 		if n == 512 {
+			h.mu.alarm = now
 			return 0, woken
 		}
 		e := h.pop()
@@ -329,8 +335,9 @@ func readyAll(woken []*Task) {
 	var first, last *Task
 	n := 0
 	flush := func() {
-		if n > 0 && fj.share(first, last, n) != nil {
+		if n > 0 && fj.enter(first, last, n) != nil {
 			// It was closed under its sleeping threads: they stay parked.
+			fj.tally.rejections.Add(uint64(n))
 			for t := first; t != nil; {
 				next := t.link
 				t.link = nil

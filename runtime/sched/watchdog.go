@@ -66,12 +66,14 @@ func (fj *ForkJoin) watch() {
 			if closing {
 				if fj.ended() { // W4
 					fj.noteHolds(nil)
+					fj.board.close()
 					return
 				}
 				fj.look()
 				tick = time.After(watchTick)
 				break
 			}
+			fj.board.tell(false)
 			if fj.look() {
 				quiet = 0
 				fj.watching.Store(true) // a nudge that comes all the same does no harm
@@ -90,6 +92,7 @@ func (fj *ForkJoin) watch() {
 			case fj.anyAwake():
 				tick = time.After(lookAgain()) // W5
 			default:
+				fj.board.tell(true)
 				fj.dozing.Store(true)
 				if fj.anyAwake() {
 					fj.stirIfDozing() // it may not have seen that we doze
@@ -164,6 +167,14 @@ func (fj *ForkJoin) look() (queued bool) {
 	}
 	n := fj.queued()
 	fj.compensate(held, n)
+	if n > 0 && fj.room.Load() <= 0 {
+		for _, w := range workers {
+			if w.seen.held {
+				w.waiting.Store(max(w.waiting.Load(), uint32(n)))
+			}
+		}
+	}
+	fj.noteStarvation(workers, n)
 	return n > 0
 }
 
@@ -182,9 +193,11 @@ func (fj *ForkJoin) compensate(held, n int) {
 	switch {
 	case more <= 0:
 	case closed:
+		fj.tally.compensations.Add(uint64(more))
 		fj.startMore(more)
 	case awake >= fj.Parallelism(): // the others are held
 		for more > 0 && fj.wakeIdle() {
+			fj.tally.compensations.Add(1)
 			more--
 		}
 	case fj.searching.Load() == 0:

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/pprof"
+	"sync/atomic"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
@@ -16,7 +17,9 @@ type worker struct {
 	fj      *ForkJoin
 	queue   runQueue
 	handOff handOff
-	pending *Task // only the carrier's goroutine can mount it: it needs a new routine
+	counts  counts
+	long    flight.Ticks // sampleAll
+	pending *Task        // only the carrier's goroutine can mount it: it needs a new routine
 	records flight.RecordCache
 	nextID  uint64 // see NewID
 	endID   uint64
@@ -32,13 +35,17 @@ type worker struct {
 
 	held flight.ThreadID // the mounted thread while it blocks in Go; see progress.go
 
+	waiting  atomic.Uint32 // the most threads that were seen to wait while it stood still
+	monopoly atomic.Pointer[monopoly]
+
 	seen struct { // the watchdog's
 		hold   flight.Hold
 		holder *Task // whose hold it is
 		ticks  uint32
 		full   bool
-		held   bool // it stood still for a tick
-		stood  uint32
+		held   bool         // it stood still for a tick
+		stood  uint32       // for how many
+		since  flight.Ticks // no later than when it began to stand still, but for a mount
 	}
 }
 
@@ -112,6 +119,7 @@ func (w *worker) direct() *Task {
 
 func (w *worker) takeOwn() *Task {
 	if t := w.handOff.take(); t != nil {
+		w.counts.handedOff()
 		return t
 	}
 	if w.queue.looksEmpty() { // nobody but us puts
@@ -274,6 +282,7 @@ func (w *worker) steal() *Task {
 			rest := first.link
 			first.link = nil
 			w.putAll(rest)
+			w.counts.stole()
 			return first
 		}
 	}

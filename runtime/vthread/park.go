@@ -32,23 +32,24 @@ func Park(on ...flight.Blocker) {
 // ParkFor is [Park] for at most d. It returns at once, and uses no permit, if d is not positive and there is no
 // permit. On a plain goroutine it sleeps.
 func ParkFor(d time.Duration, on ...flight.Blocker) {
-	if t := sched.Current(); t == nil {
+	t := sched.Current()
+	if t == nil {
 		time.Sleep(d)
-	} else {
-		parkUntil(t, sched.After(d), on)
+		return
+	}
+	sched.Point(sched.OpPark, 0)
+	switch {
+	case t.Interrupted():
+	case d <= 0:
+		t.TakePermit()
+	default:
+		t.ParkUntil(sched.After(d), sched.Pause{State: flight.StateTimedParked, Reason: flight.ReasonPark, Blocker: blocker(on)})
 	}
 }
 
 // ParkUntil is [ParkFor] until a time.
 func ParkUntil(when time.Time, on ...flight.Blocker) {
 	ParkFor(time.Until(when), on...)
-}
-
-func parkUntil(t *sched.Task, when time.Duration, on []flight.Blocker) {
-	sched.Point(sched.OpPark, 0)
-	if !t.Interrupted() {
-		t.ParkUntil(when, sched.Pause{State: flight.StateTimedParked, Reason: flight.ReasonPark, Blocker: blocker(on)})
-	}
 }
 
 func blocker(on []flight.Blocker) flight.Blocker {

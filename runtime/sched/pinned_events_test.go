@@ -1,0 +1,340 @@
+package sched_test
+
+import (
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/continuation"
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/coro"
+	"github.com/vtscope/vtscope/runtime/sched"
+	"github.com/vtscope/vtscope/runtime/vsync"
+	"github.com/vtscope/vtscope/runtime/vthread"
+)
+
+// eventsOf returns a thread's events of a kind.
+func eventsOf(t *testing.T, r *flight.Reader, id flight.ThreadID, k flight.Kind) (evs []flight.Event) {
+	t.Helper()
+	rings, err := r.Rings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rings {
+		all, _, _, err := r.Events(row.Index, 0, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range all {
+			if e.Kind == k && e.Thread == id {
+				evs = append(evs, e)
+			}
+		}
+	}
+	return evs
+}
+
+// stackHas reports whether a recorded stack passes a function of that name. Symbols come a moment after their stack.
+func stackHas(t *testing.T, r *flight.Reader, id flight.StackID, function string) bool {
+	t.Helper()
+	stack, err := r.Stack(id)
+	if err != nil {
+		return false
+	}
+	for _, f := range stack.Frames {
+		if strings.Contains(f.Func, function) {
+			return true
+		}
+	}
+	return false
+}
+
+const threshold = 2 * time.Millisecond
+
+//go:noinline
+func pinnedWait(wait func()) {
+	continuation.Pin()
+	defer continuation.Unpin()
+	wait()
+}
+
+// PN-01, PN-03
+func TestEachPinnedWaitIsOneEvent(t *testing.T) {
+	r := recorderOf(t)
+	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 2, PinnedAfter: threshold})
+	b := vthread.Builder{Scheduler: fj}
+	var mu vsync.Mutex
+	ended := make(chan struct{})
+	helper := b.Start(func() { <-ended })
+	for name, c := range map[string]struct{ wait, end func() }{
+		"park":       {func() { vthread.Park() }, nil},
+		"timed park": {func() { vthread.ParkFor(time.Hour) }, nil},
+		"sleep":      {func() { vthread.Sleep(2 * threshold) }, func() {}},
+		"lock":       {func() { mu.Lock(); mu.Unlock() }, mu.Unlock},
+		"join":       {func() { helper.Join() }, func() { close(ended) }},
+	} {
+		if name == "lock" {
+			mu.Lock()
+		}
+		var carrier atomic.Int32
+		th := b.Start(func() {
+			carrier.Store(int32(sched.CarrierOf(sched.Current())))
+			pinnedWait(c.wait)
+		})
+		await(t, name+" is pinned", func() bool { return th.State() == flight.StatePinned })
+		begun := time.Now()
+		for time.Since(begun) < threshold {
+			runtime.Gosched()
+		}
+		if c.end != nil {
+			c.end()
+		} else if err := th.Unpark(); err != nil {
+			t.Fatal(err)
+		}
+		th.Join()
+		took := time.Since(begun) + 10*time.Second // it began before
+		evs := eventsOf(t, r, th.ID(), flight.EventPinned)
+		if len(evs) != 1 {
+			t.Errorf("%s: got events %+v, want one", name, evs)
+			continue
+		}
+		e, held := evs[0], flight.Held(evs[0].Arg)
+		if e.Code != flight.ReasonPinnedSection || int32(e.Carrier) != carrier.Load() || held.Duration() < threshold || held.Duration() > took {
+			t.Errorf("%s: got %+v held %v, want a pin section on carrier %d for at least %v", name, e, held, carrier.Load(), threshold)
+		}
+		await(t, name+"'s stack", func() bool { return stackHas(t, r, e.Stack, "pinnedWait") })
+	}
+}
+
+// PN-02
+func TestShortPinsAreCountedByTheirPlaceAlone(t *testing.T) {
+	r := recorderOf(t)
+	counted := func() (n uint64) { // by this test, so far
+		t.Helper()
+		sites, err := r.PinSites()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range sites {
+			if s.Reason == flight.ReasonPinnedSection && stackHas(t, r, s.Stack, "TestShortPinsAreCountedByTheirPlaceAlone") {
+				if s.Total == 0 || s.Longest > s.Total {
+					t.Errorf("got %+v", s)
+				}
+				n += s.Count
+			}
+		}
+		return n
+	}
+	before := counted()
+	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 2, PinnedAfter: time.Hour})
+	th := vthread.Builder{Scheduler: fj}.Start(func() {
+		for figure(fj, flight.FigurePins) < 7 {
+			pinnedWait(func() { vthread.ParkFor(time.Microsecond) }) // or the time is over before it parks
+		}
+	})
+	th.Join()
+	if evs := eventsOf(t, r, th.ID(), flight.EventPinned); len(evs) != 0 {
+		t.Errorf("got %+v, want no event", evs)
+	}
+	await(t, "the place with seven pins more", func() bool { return counted() == before+7 })
+	if got := fj.Stats().Figures; got[flight.FigurePins] != 7 || got[flight.FigurePinnedTime] == 0 {
+		t.Errorf("got %d pins in %v", got[flight.FigurePins], time.Duration(got[flight.FigurePinnedTime]))
+	}
+}
+
+// PN-07
+func TestALockThatIsHeldPinsNobody(t *testing.T) {
+	r := recorderOf(t)
+	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1, PinnedAfter: 1})
+	b := vthread.Builder{Scheduler: fj}
+	var mu vsync.Mutex
+	th := b.Start(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		vthread.Park()
+	})
+	await(t, "it parks with the lock", func() bool { return th.State() == flight.StateParked })
+	b.Start(func() {}).Join() // on the only carrier
+	if err := th.Unpark(); err != nil {
+		t.Fatal(err)
+	}
+	th.Join()
+	if evs := eventsOf(t, r, th.ID(), flight.EventPinned); len(evs) != 0 {
+		t.Errorf("got %+v, want no event", evs)
+	}
+}
+
+func TestWhoWaitsForAPinnedCarrierIsAVictim(t *testing.T) {
+	r := recorderOf(t)
+	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1, PinnedAfter: 1})
+	b := vthread.Builder{Scheduler: fj}
+	th := b.Start(func() { pinnedWait(func() { vthread.Park() }) })
+	await(t, "it is pinned", func() bool { return th.State() == flight.StatePinned })
+	var waiting []*vthread.Thread
+	for range 5 {
+		waiting = append(waiting, b.Start(func() {}))
+	}
+	if err := th.Unpark(); err != nil {
+		t.Fatal(err)
+	}
+	th.Join()
+	for _, w := range waiting {
+		w.Join()
+	}
+	evs := eventsOf(t, r, th.ID(), flight.EventPinned)
+	if len(evs) != 1 || flight.Held(evs[0].Arg).Victims() != 5 {
+		t.Errorf("got %+v, want one event with 5 victims", evs)
+	}
+	if n := figure(fj, flight.FigureVictims); n != 5 {
+		t.Errorf("got %d victims in the figures, want 5", n)
+	}
+}
+
+// The two innermost functions, and the beginning of the next, may leave no trace.
+//
+//go:noinline
+func computeUntil(b *atomic.Bool) {
+	for !computed(b) {
+	}
+}
+
+//go:noinline
+func computed(until *atomic.Bool) bool { return isSet(until) }
+
+//go:noinline
+func isSet(b *atomic.Bool) bool { return b.Load() }
+
+func TestAThreadThatComputesForLongIsAMonopoly(t *testing.T) {
+	r := recorderOf(t)
+	if !coro.SharedLookout().Sees() {
+		t.Skip("goroutines cannot be looked at here")
+	}
+	const after = 3 * time.Millisecond
+	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1, MonopolyAfter: after})
+	b := vthread.Builder{Scheduler: fj}
+	var stop atomic.Bool
+	defer stop.Store(true)
+	begun := time.Now()
+	th := b.Start(func() { computeUntil(&stop) })
+	waiting := b.Start(func() {})
+	await(t, "it is seen to compute", func() bool {
+		h, ok := held(t, r, th.ID())
+		return ok && h.Reason == flight.ReasonMonopoly && stackHas(t, r, h.Stack, "TestAThreadThatComputesForLongIsAMonopoly")
+	})
+	if s := th.State(); s != flight.StateMounted {
+		t.Errorf("it is shown %v, want mounted", s)
+	}
+	stop.Store(true)
+	th.Join()
+	waiting.Join()
+	most := time.Since(begun)
+	var evs []flight.Event
+	await(t, "the event", func() bool { evs = eventsOf(t, r, th.ID(), flight.EventMonopolized); return len(evs) > 0 })
+	took := flight.Held(evs[0].Arg)
+	if len(evs) != 1 || took.Duration() < after || took.Duration() > most || took.Victims() != 1 {
+		t.Errorf("got %+v, %v; want one, from %v to %v, with one victim", evs, took, after, most)
+	}
+	if n := figure(fj, flight.FigureMonopolies); n != 1 {
+		t.Errorf("got %d monopolies in the figures, want 1", n)
+	}
+}
+
+func TestAThreadThatYieldsAloneIsNoMonopoly(t *testing.T) {
+	r := recorderOf(t)
+	const after = 20 * time.Millisecond
+	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MonopolyAfter: after})
+	longest := time.Duration(0) // that the goroutine was not given a processor
+	th := vthread.Builder{Scheduler: fj}.Start(func() {
+		last := time.Now()
+		for begun := last; time.Since(begun) < 5*after; {
+			vthread.Yield()
+			now := time.Now()
+			longest = max(longest, now.Sub(last))
+			last = now
+		}
+	})
+	th.Join()
+	if evs := eventsOf(t, r, th.ID(), flight.EventMonopolized); len(evs) != 0 && longest < after/2 {
+		t.Errorf("got %+v, want none: it yields every %v at least", evs, longest)
+	}
+}
+
+func TestStarvationRaisesAnAlarmWithThoseWhoHoldTheCarriers(t *testing.T) {
+	r := recorderOf(t)
+	alarms := make(chan sched.Starvation, 10)
+	const after = 5 * time.Millisecond
+	fj := newForkJoin(t, sched.ForkJoinOptions{
+		Parallelism: 2, MaxCarriers: 2, StarvedAfter: after, OnStarved: func(s sched.Starvation) { alarms <- s },
+	})
+	b := vthread.Builder{Scheduler: fj}
+	for range 2 { // it can come again
+		holders := map[flight.ThreadID]*vthread.Thread{}
+		for range 2 {
+			th := b.Start(func() { pinnedWait(func() { vthread.Park() }) })
+			holders[th.ID()] = th
+		}
+		for _, th := range holders {
+			await(t, "it is pinned", func() bool { return th.State() == flight.StatePinned })
+		}
+		starved := b.Start(func() {})
+		s := <-alarms
+		if s.For < after || s.Queued != 1 || len(s.Holders) != 2 {
+			t.Errorf("got %+v, want one thread that waits for at least %v, and two holders", s, after)
+		}
+		for _, h := range s.Holders {
+			if holders[h.Thread] == nil || h.Reason != flight.ReasonPinnedSection || !passes(sched.Pin{PCs: h.PCs}, "pinnedWait") {
+				t.Errorf("got holder %+v", h)
+			}
+		}
+		if n := figure(fj, flight.FigureStarving); time.Duration(n) < after {
+			t.Errorf("starving for %v in the figures, want at least %v", time.Duration(n), after)
+		}
+		events := 0
+		for id, th := range holders {
+			for _, e := range eventsOf(t, r, id, flight.EventStarved) {
+				events++
+				if h := flight.Held(e.Arg); e.Code != flight.ReasonPinnedSection || h.Duration() < after || h.Victims() != 1 {
+					t.Errorf("got event %+v", e)
+				}
+			}
+			if err := th.Unpark(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if events != 1 {
+			t.Errorf("got %d events, want one for the one place", events)
+		}
+		starved.Join()
+		for _, th := range holders {
+			th.Join()
+		}
+		await(t, "nobody starves", func() bool { return figure(fj, flight.FigureStarving) == 0 })
+	}
+	if n := figure(fj, flight.FigureAlarms); n != 2 || len(alarms) != 0 {
+		t.Errorf("got %d alarms and %d calls more, want 2 and none", n, len(alarms))
+	}
+}
+
+// The watchdog must not add carriers while threads wait for a lock of the scheduler's own.
+func TestWaitsForLocksOfTheSchedulersDoNotCountAsBlocking(t *testing.T) {
+	if !coro.SharedLookout().Sees() || flight.Default() == nil {
+		t.Skip("goroutines cannot be looked at here")
+	}
+	fj, other := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1}), newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1})
+	b := vthread.Builder{Scheduler: fj}
+	unlock := other.LockShared()
+	var there *vthread.Thread
+	th := b.Start(func() { there = vthread.Builder{Scheduler: other}.Start(func() {}) })
+	waiting := b.Start(func() {})
+	await(t, "it stands for long", func() bool { return fj.StoodFor() > 20 })
+	carriers, state := figure(fj, flight.FigureCarriers), th.State()
+	unlock()
+	th.Join()
+	waiting.Join()
+	there.Join()
+	if carriers != 1 || state != flight.StateMounted {
+		t.Errorf("got %d carriers and a thread that is %v, want one and mounted", carriers, state)
+	}
+}
