@@ -23,7 +23,9 @@ import (
 const asTarget = "VTDUMP_TEST_TARGET"
 
 func TestMain(m *testing.M) {
-	if n, err := strconv.Atoi(os.Getenv(asTarget)); err == nil {
+	if what := os.Getenv(asTarget); what == heldTarget {
+		held()
+	} else if n, err := strconv.Atoi(what); err == nil {
 		target(n)
 	}
 	os.Exit(m.Run())
@@ -49,9 +51,14 @@ func target(n int) {
 // start starts a target with n threads, where vtdump looks for it. Closing its standard input ends it.
 func start(t *testing.T, n int) (child *exec.Cmd, stdin io.Closer) {
 	t.Helper()
+	return startAs(t, strconv.Itoa(n))
+}
+
+func startAs(t *testing.T, what string) (child *exec.Cmd, stdin io.Closer) {
+	t.Helper()
 	t.Setenv("VTSCOPE_DIR", flighttest.Dir(t))
 	child = exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), asTarget+"="+strconv.Itoa(n))
+	child.Env = append(os.Environ(), asTarget+"="+what)
 	child.Stderr = os.Stderr
 	in, err := child.StdinPipe()
 	if err != nil {
@@ -127,6 +134,17 @@ func TestProcessThatClosedItsRecorderIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(t, exitFailed, "no such process", strconv.Itoa(child.Process.Pid))
+}
+
+func TestSchedulerOfAProcessWithoutOneSaysSo(t *testing.T) {
+	child, _ := start(t, 10)
+	pid := strconv.Itoa(child.Process.Pid)
+	if out := succeeds(t, "scheduler", pid); !strings.Contains(out, "It has no scheduler yet") || !strings.Contains(out, "10 threads") {
+		t.Errorf("got\n%s", out)
+	}
+	if out := succeeds(t, "scheduler", "--json", pid); !strings.Contains(out, `"none": "It has no scheduler yet`) || !strings.Contains(out, `"schedulers": []`) {
+		t.Errorf("JSON: got\n%s", out)
+	}
 }
 
 func TestSeveralTargetsOfOneNameAreListed(t *testing.T) {
