@@ -79,7 +79,8 @@ func (t *Task) strand() {
 //	go func() { for t := range tasks { t.Run() } }()
 //
 // Tasks are sent in the order in which they become ready. None is refused before the end: those that find no room in the channel wait in a queue, which a goroutine
-// sends from as long as there are any.
+// sends from as long as there are any. A receiver to whom Run returns [ErrLockedCarrier] still has the task: the thread, which was moved here, can go on only
+// on the OS thread that it has begun on.
 type Channel struct {
 	to chan<- *Task
 	mu struct {
