@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -18,6 +19,7 @@ type watched struct {
 	holding []*worker    // whose hold is recorded
 	looked  flight.Ticks // the last time
 	alarmed bool         // of the starvation that lasts
+	blocked int          // carriers whose threads block, forgotten slowly
 }
 
 // noteHolds records which of the carriers, as [ForkJoin.look] has just seen them, are held by threads that block in Go or compute for long, and
@@ -36,7 +38,7 @@ func (fj *ForkJoin) noteHolds(workers []*worker) {
 			w.seen.since = d.looked
 		case w.seen.hold.Thread == 0:
 			_ = w.beginHold(now) || w.beginMonopoly(now)
-		case w.seen.hold.Reason == flight.ReasonMonopoly && w.blocks():
+		case w.seen.hold.Reason == flight.ReasonMonopoly && w.blocking(true):
 			w.endHold(now)
 			w.beginHold(now)
 		}
@@ -48,16 +50,6 @@ func (fj *ForkJoin) noteHolds(workers []*worker) {
 		}
 	}
 	d.looked = now
-}
-
-// blocks reports whether the mounted thread blocks in Go.
-func (w *worker) blocks() bool {
-	t, _, g := w.mountedThread()
-	if t == nil {
-		return false
-	}
-	_, blocks := t.blocksInGo(g)
-	return blocks
 }
 
 // beginHold records the thread that is mounted on w if it blocks in Go.
@@ -110,24 +102,71 @@ func (t *Task) blocksInGo(g uintptr) (pcs []uintptr, blocks bool) {
 	return slices.Clone(buf[:n]), true
 }
 
+// maxOurs is how many of the innermost frames tell what a goroutine waits for.
+const maxOurs = 8
+
 // waitsForOurs reports whether the goroutine with these frames waits, but its thread does not block: it waits in a slot for a continuation
 // that executes on another goroutine (the switch is of package iter, or of the form of slots on channels), for the garbage collector, or for a lock
 // of this package. The last would be a circle: more carriers make such locks busier.
 func waitsForOurs(pcs []uintptr) bool {
 	locking := false // the frame before was of a lock
-	for i, pc := range pcs[:min(len(pcs), 8)] {
-		f := runtime.FuncForPC(pc - 1)
-		if f == nil {
+	for i, pc := range pcs[:min(len(pcs), maxOurs)] {
+		switch f := partOf(pc); {
+		case f == unknownPart, f == iterPart && i == 0, f == collectorPart && i < 4, f == slotPart, f == ownPart && locking:
 			return true
+		default:
+			locking = f == lockPart
 		}
-		name := f.Name()
-		if i == 0 && strings.HasPrefix(name, "iter.") || i < 4 && strings.HasPrefix(name, "runtime.gc") ||
-			strings.HasSuffix(name, "/coro.(*Slot).Switch") || locking && strings.HasPrefix(name, ours) {
-			return true
-		}
-		locking = strings.HasSuffix(name, "sync.(*Mutex).Lock")
 	}
 	return false
+}
+
+// A part is what the function at a program counter belongs to, as far as waits go.
+type part uint8
+
+const (
+	unknownPart part = iota
+	otherPart
+	iterPart      // coroutines of Go's
+	collectorPart // the garbage collector
+	slotPart      // slots on channels
+	lockPart
+	ownPart // this package
+)
+
+// parts remembers some: to find a function's name takes longer than all the rest. A word is a program counter, in whose place by its low bits it is, and its
+// part below.
+var parts [1 << 10]atomic.Uint64
+
+func partOf(pc uintptr) part {
+	const partBits = 8
+	known := &parts[pc%uintptr(len(parts))]
+	if w := known.Load(); w>>partBits == uint64(pc) {
+		return part(w)
+	}
+	p := findPart(pc)
+	known.Store(uint64(pc)<<partBits | uint64(p))
+	return p
+}
+
+func findPart(pc uintptr) part {
+	f := runtime.FuncForPC(pc - 1)
+	if f == nil {
+		return unknownPart
+	}
+	switch name := f.Name(); {
+	case strings.HasPrefix(name, "iter."):
+		return iterPart
+	case strings.HasPrefix(name, "runtime.gc"):
+		return collectorPart
+	case strings.HasSuffix(name, "/coro.(*Slot).Switch"):
+		return slotPart
+	case strings.HasSuffix(name, "sync.(*Mutex).Lock"):
+		return lockPart
+	case strings.HasPrefix(name, ours):
+		return ownPart
+	}
+	return otherPart
 }
 
 // ours begins the names of this package's functions.
@@ -141,24 +180,46 @@ var ours = func() string {
 // goroutine run while others wait.
 const monopolyTicks = 10
 
-// stuck reports whether a carrier that stands still will not serve others soon: its thread blocks, or has computed for long. A carrier that
-// executes no thread, was only not given a processor for a while, or works for the garbage collector, is not helped by more carriers. Where
-// nothing can be known of the thread, standing still is enough.
-func (w *worker) stuck() bool {
-	if !w.seen.held || w.seen.hold.Reason == flight.ReasonPinnedGo {
-		return w.seen.held
+// blocking reports whether the carrier's thread blocks, so that it does not serve others. It looks at those that stand still, and if it shall
+// look closely at all. Where nothing can be known of the thread, standing still is enough.
+func (w *worker) blocking(closely bool) bool {
+	if !w.seen.held && !closely {
+		return false
+	}
+	if w.seen.hold.Reason == flight.ReasonPinnedGo {
+		return true
 	}
 	t, _, g := w.mountedThread()
 	switch {
 	case t == nil:
 		return false
-	case g == 0 || !coro.SharedLookout().Sees() || t.word.Load()&stateMask == blocked:
+	case t.word.Load()&stateMask == blocked:
 		return true
-	case w.seen.stood < monopolyTicks:
+	case g == 0 || !coro.SharedLookout().Sees():
+		return w.seen.held
+	}
+	return t.blocksSomewhere(g)
+}
+
+// monopolized reports whether the carrier's thread, which does not block, has computed for long. A carrier that
+// was only not given a processor for a while, or works for the garbage collector, is not helped by more carriers.
+func (w *worker) monopolized() bool {
+	if !w.seen.held || w.seen.stood < monopolyTicks {
 		return false
 	}
-	doing := t.doing(g)
-	return doing == coro.DoingWork || doing == coro.DoingSyscall
+	t, _, g := w.mountedThread()
+	return t != nil && t.doing(g) == coro.DoingWork
+}
+
+// blocksSomewhere is [Task.blocksInGo] for who need not know where.
+func (t *Task) blocksSomewhere(g uintptr) bool {
+	chain := coro.Executing(unsafe.Pointer(t), g).Chain()
+	if len(chain) == 0 {
+		return false
+	}
+	var buf [maxOurs]uintptr
+	n, what := coro.SharedLookout().Look(chain[len(chain)-1].G(), buf[:])
+	return what == coro.DoingSyscall || what == coro.DoingWait && !waitsForOurs(buf[:n])
 }
 
 // doing looks at the goroutine on which t, which is mounted, executes. g is the one that it began on.

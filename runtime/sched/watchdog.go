@@ -33,9 +33,10 @@ func (fj *ForkJoin) stirIfDozing() {
 // watch is the watchdog's goroutine: it starts carriers, adds some while all are held, and sleeps when nothing
 // is queued.
 //
-//	W1  A carrier that executes a thread, makes no progress for a tick, and is stuck ([worker.stuck]) is held. For each of those the
-//	    limit is one more, so that others are woken or started, now if there are tasks in queues, or when there are; while all are held and there
-//	    are tasks, as many again may be awake. The limit ends at MaxCarriers.
+//	W1  A carrier whose thread blocks, or computes for long, is held. For each of those the
+//	    limit is one more, so that others are woken or started, now if there are tasks in queues, or when there are; while nearly all block and there
+//	    are tasks, as many again may be awake. Those that go on after a moment soon block again, where many block for a moment each: so their number is
+//	    forgotten slowly. The limit ends at MaxCarriers.
 //	W2  When held carriers come back there are too many: as many as are awake beyond the limit give their queues away at their
 //	    next scheduling point, sleep, and stop after a while.
 //	W3  What stays in the hand-off slot of a held carrier for a whole tick goes to the shared queue.
@@ -92,6 +93,7 @@ func (fj *ForkJoin) watch() {
 			case fj.anyAwake():
 				tick = time.After(lookAgain()) // W5
 			default:
+				fj.compensate(0, 0, 0)
 				fj.board.tell(true)
 				fj.dozing.Store(true)
 				if fj.anyAwake() {
@@ -148,12 +150,6 @@ func (fj *ForkJoin) look() (queued bool) {
 	}
 	fj.mu.Unlock()
 	fj.noteHolds(workers)
-	held := 0
-	for _, w := range workers {
-		if w.stuck() {
-			held++
-		}
-	}
 	for _, w := range workers {
 		full := w.handOff.full()
 		if full && w.seen.full && w.seen.held { // W3
@@ -166,7 +162,16 @@ func (fj *ForkJoin) look() (queued bool) {
 		w.seen.full = full
 	}
 	n := fj.queued()
-	fj.compensate(held, n)
+	blocked, computing := 0, 0
+	for _, w := range workers {
+		switch {
+		case w.blocking(n > 0):
+			blocked++
+		case w.monopolized():
+			computing++
+		}
+	}
+	fj.compensate(blocked, computing, n)
 	if n > 0 && fj.room.Load() <= 0 {
 		for _, w := range workers {
 			if w.seen.held {
@@ -178,15 +183,18 @@ func (fj *ForkJoin) look() (queued bool) {
 	return n > 0
 }
 
-// compensate sets the limit for as many carriers as are held, and wakes or starts those that are missed for n queued tasks (W1).
-func (fj *ForkJoin) compensate(held, n int) {
+// compensate sets the limit for as many carriers as are held, by threads that block or compute, and wakes or starts those that are missed for n
+// queued tasks (W1).
+func (fj *ForkJoin) compensate(blocked, computing, n int) {
 	fj.mu.Lock()
 	closed := fj.mu.closed
 	awake := fj.awakeLocked()
-	fj.mu.spare = held
-	if n > 0 && held >= awake {
-		fj.mu.spare = max(held, 2*awake-fj.Parallelism())
+	last := fj.watched.blocked
+	if n > 0 && blocked*4 >= awake*3 {
+		blocked = max(blocked, 2*awake-fj.Parallelism())
 	}
+	fj.watched.blocked = max(blocked, last-max(1, last/16))
+	fj.mu.spare = fj.watched.blocked + computing
 	fj.setLimitLocked()
 	more := min(fj.mu.limit-awake, n)
 	fj.mu.Unlock()
