@@ -99,6 +99,8 @@ func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 const words = `
 const scope = (path) => document.querySelector('#scopes .row[data-path="' + path + '"]');
 const groups = () => [...document.querySelectorAll("#groups .row[role=option]")];
+const figure = (name) => Number(document.querySelector('#schedulers [data-figure="' + name + '"]')?.dataset.value);
+const told = (what) => document.querySelector('#schedulers [data-about="' + what + '"]')?.innerText.replaceAll(/\s+/g, " ") ?? "";
 const chosen = (panel) => document.querySelector(panel + ' .row[aria-selected="true"]');
 `
 

@@ -51,6 +51,17 @@ func TestAUserSeesTheShopLive(t *testing.T) {
 		b.until("the group in the address", `location.hash.includes("group=")`)
 	})
 
+	b.step("the scheduler", func() {
+		b.until("the default scheduler", `document.querySelector('#schedulers .scheduler[data-name="default"]')`)
+		b.until("its parallelism", `figure("parallelism") > 0`)
+		b.until("most of the shop's threads parked", fmt.Sprintf(`figure("parked") > %d`, *threads*9/10))
+		b.until("for what they are parked", `told("parked").includes("sleep") && told("parked").includes("park ")`)
+		b.until("what it does each second", `told("rates").includes("switches") && told("rates").includes("submissions")`)
+		b.until("delays and slices of late", `[...document.querySelectorAll("#schedulers .histogram")].filter(h => h.querySelectorAll(".recent rect").length > 2).length === 2`)
+		b.until("the delays of a scope", `document.querySelectorAll("#delays tbody tr").length > 1`)
+		b.until("where threads held their carriers", `document.querySelector("#pins tbody code")?.textContent.includes("shop.")`)
+	})
+
 	b.step("the keyboard", func() {
 		b.do(chromedp.KeyEvent("\x1b"))
 		b.until("the scopes active", `document.querySelector("#scopes").classList.contains("active")`)
