@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -29,7 +30,7 @@ func find(root string) (tests []test, wrong []string, err error) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && entry.Name() == "testdata":
+		case entry.IsDir() && isNoCode(path, entry.Name()):
 			return fs.SkipDir
 		case entry.IsDir() || !strings.HasSuffix(path, "_test.go"):
 			return nil
@@ -46,6 +47,15 @@ func find(root string) (tests []test, wrong []string, err error) {
 		return nil
 	})
 	return tests, wrong, err
+}
+
+// isNoCode reports whether a folder holds no tests of the main module: Go's tools leave these out, too.
+func isNoCode(path, name string) bool {
+	if name == "testdata" || name == "node_modules" || path != "." && (name[0] == '.' || name[0] == '_') {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(path, "go.mod"))
+	return err == nil && path != "."
 }
 
 func inFile(files *token.FileSet, file *ast.File) (tests []test, wrong []string) {

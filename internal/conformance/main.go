@@ -16,7 +16,7 @@ import (
 
 func main() {
 	page := flag.String("page", "", "write the table to a `file` of Markdown, and run nothing")
-	root := flag.String("in", "runtime", "look for tests below this `folder`")
+	root := flag.String("in", ".", "look for tests below this `folder`")
 	race := flag.Bool("race", false, "run under the race detector")
 	count := flag.Int("count", 1, "run every test so often")
 	timeout := flag.Duration("timeout", 0, "the longest time for a package; 0 is that of go test")

@@ -20,7 +20,6 @@ const (
 
 // What behaviours can wait for.
 const (
-	schedulers    = "the schedulers issue (4)"
 	synchronizers = "the synchronizers and scopes issue (5)"
 	recorder      = "the recorder issue (6)"
 	dumps         = "the dump issue (7)"

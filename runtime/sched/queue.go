@@ -68,13 +68,13 @@ func (q *runQueue) putAll(first *Task) {
 	q.mu.Unlock()
 }
 
-// steal takes the older half, but not too many, as a chain, from a queue that is not the caller's. It gives up
+// steal takes the oldest, as many as are wanted, at least one if there is any, and not too many, as a chain, from a queue that is not the caller's. It gives up
 // when the queue is in use.
-func (q *runQueue) steal() (first *Task, n int) {
+func (q *runQueue) steal(want int) (first *Task, n int) {
 	if !q.mu.TryLock() {
 		return nil, 0
 	}
-	first, n = q.chainLocked(min((q.mu.n+1)/2, 128))
+	first, n = q.chainLocked(min(uint(max(want, 1)), q.mu.n, 128))
 	q.mu.Unlock()
 	return first, n
 }

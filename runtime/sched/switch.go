@@ -239,11 +239,8 @@ func (c *carrier) finish() {
 // again submits a thread that has just left and can go on.
 func (c *carrier) again(t *Task) {
 	if w := c.worker; w != nil && t.sched == w.fj.as {
-		if c.then == toQueue && w.fj.sharedLen.Load() > 0 && w.queue.looksEmpty() {
-			// At the end of its own queue it would be the next again.
-			if w.fj.share(t, t, 1) == nil {
-				return
-			}
+		if c.then == toQueue && w.sharesYield() && w.fj.share(t, t, 1) == nil {
+			return
 		}
 		w.put(t)
 		return

@@ -250,6 +250,7 @@ func (w *worker) search() *Task {
 	fj := w.fj
 	if w.ticks-w.fair >= fairEvery {
 		w.fair = w.ticks
+		w.balance()
 		if t := fj.takeShared(w); t != nil {
 			return t
 		}
@@ -266,6 +267,39 @@ func (w *worker) search() *Task {
 	return w.steal()
 }
 
+// mixEvery is after how many switches a thread that yields goes to the shared queue, and so perhaps to another carrier: one carrier may be faster, as its
+// OS thread is given more of a processor.
+const mixEvery = 8
+
+// sharesYield reports whether a thread that has just yielded goes to the shared queue, and not to the end of w's own.
+func (w *worker) sharesYield() bool {
+	if w.fj.sharedLen.Load() > 0 && w.queue.looksEmpty() {
+		return true // else it would be the next again
+	}
+	return w.ticks%mixEvery == 0 && w.fj.Parallelism() > 1
+}
+
+// balance takes from a queue that is much longer than w's own. A carrier that always has something to do would else never look at those of others, and
+// their threads wait for longer than its own.
+func (w *worker) balance() {
+	all := w.fj.all()
+	if len(all) < 2 {
+		return
+	}
+	v := all[rand.IntN(len(all))]
+	own, other := w.queue.length(), v.queue.length()
+	if v == w || other <= own+own/4+balanceFrom {
+		return
+	}
+	if first, _ := v.queue.steal((other - own) / 2); first != nil {
+		w.putAll(first)
+		w.counts.stole()
+	}
+}
+
+// balanceFrom is how much longer a queue is at least from which a carrier takes that has something to do.
+const balanceFrom = 16
+
 // steal takes half of another carrier's queue.
 func (w *worker) steal() *Task {
 	fj := w.fj
@@ -278,7 +312,7 @@ func (w *worker) steal() *Task {
 		if v == w || v.queue.looksEmpty() {
 			continue
 		}
-		if first, _ := v.queue.steal(); first != nil {
+		if first, _ := v.queue.steal((v.queue.length() + 1) / 2); first != nil {
 			rest := first.link
 			first.link = nil
 			w.putAll(rest)
