@@ -88,9 +88,7 @@ func (t *Task) parkInPlace(p Pause) {
 	unparked := false
 	if w&stateMask == runnable && t.word.CompareAndSwap(w, blocking) {
 		if pinned && c.worker != nil {
-			if next := c.worker.handOff.take(); next != nil {
-				c.worker.put(next) // where others see it
-			}
+			c.worker.giveAway() // where others see it
 			c.worker.fj.watchIfAsleep()
 		}
 		if unparked = !m.armed || !m.firedBefore(t, blocking); unparked {

@@ -24,12 +24,7 @@ func (t *Task) MayHold() bool {
 	if w == nil || w.fj.room.Load() <= 0 {
 		return false
 	}
-	if next := w.handOff.take(); next != nil {
-		w.put(next) // where others see it
-	} else if !w.queue.looksEmpty() {
-		w.fj.wakeOne()
-	}
-	return true
+	return w.giveAway() // where others see it
 }
 
 // An errand is a call that a thread makes on another goroutine, while its carrier serves others.

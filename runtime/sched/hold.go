@@ -222,6 +222,22 @@ func (t *Task) blocksSomewhere(g uintptr) bool {
 	return what == coro.DoingSyscall || what == coro.DoingWait && !waitsForOurs(buf[:n])
 }
 
+// Doing looks at what the goroutine does on which t executes. It is unknown unless t is mounted, and where goroutines cannot be looked at. It may be
+// called from anywhere.
+func (t *Task) Doing() coro.Doing {
+	switch t.word.Load() & stateMask {
+	case fresh, paused, done:
+		return coro.DoingUnknown
+	}
+	if mounted, _ := t.mountedSeen(); !mounted || !coro.SharedLookout().Sees() {
+		return coro.DoingUnknown
+	}
+	if Current() == t {
+		return coro.DoingWork
+	}
+	return t.doing(t.rec.G())
+}
+
 // doing looks at the goroutine on which t, which is mounted, executes. g is the one that it began on.
 func (t *Task) doing(g uintptr) coro.Doing {
 	chain := coro.Executing(unsafe.Pointer(t), g).Chain()

@@ -20,7 +20,7 @@ func (w *worker) beginMonopoly(now flight.Ticks) bool {
 	if t == nil || g == 0 {
 		return false
 	}
-	since := max(w.seen.since, mountedSince(t.rec))
+	since := max(w.seen.since, t.mountedSince())
 	if since >= now || now.Sub(since) < w.fj.options.MonopolyAfter {
 		return false
 	}

@@ -66,7 +66,7 @@ func (w *worker) mountedNow() (mounted, holds bool) {
 	return t != nil, t != nil && (w.held == t.id || t.word.Load()&stateMask == blocked)
 }
 
-// mountedSince returns when the thread of a record was mounted, if it is.
+// mountedSince returns when t, which is recorded, was mounted, if it is.
 //
 //go:norace
-func mountedSince(rec *flight.Record) flight.Ticks { return rec.Since() }
+func (t *Task) mountedSince() flight.Ticks { return t.rec.Since() }

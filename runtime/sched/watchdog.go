@@ -39,7 +39,8 @@ func (fj *ForkJoin) stirIfDozing() {
 //	    forgotten slowly. The limit ends at MaxCarriers.
 //	W2  When held carriers come back there are too many: as many as are awake beyond the limit give their queues away at their
 //	    next scheduling point, sleep, and stop after a while.
-//	W3  What stays in the hand-off slot of a held carrier for a whole tick goes to the shared queue.
+//	W3  What waits for a carrier that stands still for a whole tick goes to the shared queue: others may always have something of their own to
+//	    do, and never steal.
 //	W4  While the scheduler closes, all that goes on: the watchdog ends when there is neither a carrier nor a task, and from
 //	    then on, decided under the lock of the shared queue, tasks are refused. So what was accepted is executed.
 //	W5  While a carrier is awake and nothing is queued, the watchdog looks now and then, to find out who blocks
@@ -151,15 +152,11 @@ func (fj *ForkJoin) look() (queued bool) {
 	fj.mu.Unlock()
 	fj.noteHolds(workers)
 	for _, w := range workers {
-		full := w.handOff.full()
-		if full && w.seen.full && w.seen.held { // W3
-			if t := w.handOff.steal(); t != nil {
-				// Refused only when the scheduler is closed under its threads.
-				_ = fj.share(t, t, 1)
-				full = false
-			}
+		waits := w.handOff.full() || !w.queue.looksEmpty()
+		if waits && w.seen.waits && w.seen.held {
+			w.giveAway() // W3
 		}
-		w.seen.full = full
+		w.seen.waits = waits
 	}
 	n := fj.queued()
 	blocked, computing := 0, 0
@@ -249,19 +246,33 @@ func (w *worker) tooMany() bool {
 			break
 		}
 	}
-	if t := w.handOff.take(); t != nil {
+	if !w.giveAway() {
+		fj.room.Add(-1) // closed meanwhile: w serves them itself
+		return false
+	}
+	return true
+}
+
+// giveAway moves all that waits for w to the shared queue, from any goroutine, if there can be another carrier. It returns false if the scheduler was
+// closed meanwhile.
+func (w *worker) giveAway() bool {
+	if w.fj.options.MaxCarriers == 1 {
+		return true
+	}
+	if t := w.handOff.steal(); t != nil {
 		w.queue.put(t)
 	}
-	if first, n := w.queue.drain(); first != nil {
-		last := first
-		for last.link != nil {
-			last = last.link
-		}
-		if err := fj.share(first, last, n); err != nil {
-			w.queue.putAll(first) // closed meanwhile: w serves them itself
-			fj.room.Add(-1)
-			return false
-		}
+	first, n := w.queue.drain()
+	if first == nil {
+		return true
+	}
+	last := first
+	for last.link != nil {
+		last = last.link
+	}
+	if w.fj.share(first, last, n) != nil {
+		w.queue.putAll(first)
+		return false
 	}
 	return true
 }

@@ -42,7 +42,7 @@ type worker struct {
 		hold   flight.Hold
 		holder *Task // whose hold it is
 		ticks  uint32
-		full   bool
+		waits  bool         // a task, for this carrier
 		held   bool         // it stood still for a tick
 		stood  uint32       // for how many
 		since  flight.Ticks // no later than when it began to stand still, but for a mount

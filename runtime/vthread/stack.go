@@ -18,6 +18,9 @@ type Stack struct {
 	Exact bool
 	// State is what the thread was doing.
 	State flight.State
+	// Operation is the function of Go's runtime that the innermost of Frames has called, if the thread was there: runtime.chanrecv1 is to receive from
+	// a channel, runtime.selectgo a select. It is empty for others.
+	Operation string
 }
 
 // Stack returns the stack of the thread, without stopping it. Anybody may call it, as often as they like. It costs some
@@ -37,8 +40,13 @@ func (t *Thread) Stack() Stack {
 		if f.Function == threadEntry {
 			break
 		}
-		if !mechanism(f.Function) {
+		switch {
+		case !mechanism(f.Function):
 			s.Frames = append(s.Frames, f)
+		case len(s.Frames) == 0 && strings.HasPrefix(f.Function, "runtime."):
+			s.Operation = f.Function
+		case len(s.Frames) == 0:
+			s.Operation = ""
 		}
 		if !more {
 			break

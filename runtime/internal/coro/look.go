@@ -3,6 +3,7 @@ package coro
 import (
 	"iter"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"unsafe"
@@ -52,7 +53,8 @@ var SharedLookout = sync.OnceValue(NewLookout)
 // [DoingUnknown]. It costs a fraction of a microsecond. On architectures without frame pointers and on Go
 // releases that have moved what it reads it knows nothing.
 //
-// A g is never freed, and the memory of a stack never unmapped, so looking at a goroutine that ends meanwhile does no harm.
+// A g is never freed, and the memory of a stack unmapped on few systems, if at all, where [DoingUnknown] comes of it; so looking at a goroutine that ends
+// meanwhile does no harm.
 func (l *Lookout) Look(g uintptr, pcs []uintptr) (n int, what Doing) {
 	if !l.Sees() || g == 0 {
 		return 0, DoingUnknown
@@ -70,7 +72,7 @@ func (l *Lookout) Look(g uintptr, pcs []uintptr) (n int, what Doing) {
 	default:
 		return 0, DoingWork
 	}
-	n, ok := l.still(g, s, pcs)
+	n, ok := l.stillThere(g, s, pcs)
 	if !ok && what == DoingWait {
 		what = DoingUnknown
 	}
@@ -153,6 +155,17 @@ func leadsTo(pcs []uintptr, name string) (found bool) {
 }
 
 func (l *Lookout) status(g uintptr) uint32 { return peek32(g + l.at.status) }
+
+// stillThere is still, but false where the memory is gone.
+func (l *Lookout) stillThere(g uintptr, s uint32, pcs []uintptr) (n int, ok bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if recover() != nil {
+			n, ok = 0, false
+		}
+	}()
+	return l.still(g, s, pcs)
+}
 
 // still walks the frames of a goroutine that does not run and is in state s. It returns false if that was not so all the time, or the
 // frames do not lead to the goroutine's beginning.
