@@ -22,7 +22,7 @@
 // # Concurrency
 //
 // A [Ring] and a [RecordCache] have one owner, a [Record] one writer at a time: whoever owns the
-// thread's state. Everything else of a [Recorder] may be called from any goroutine. The hot paths
+// thread's state. A [BlockerRecord] has one too: whoever has the lock of the synchronizer's queue. Everything else of a [Recorder] may be called from any goroutine. The hot paths
 // ([Ring.Emit], the methods of [Record], [Recorder.Stack] of a known stack, [Now]) neither wait nor
 // allocate. A [Reader] may be used by several goroutines. Never use recorded memory to synchronise.
 //

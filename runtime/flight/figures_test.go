@@ -35,12 +35,14 @@ func TestFiguresOfTheGoldenRecordings(t *testing.T) {
 	if len(schedulers) != 0 || len(sites) != 0 || err != nil || err2 != nil {
 		t.Errorf("before they were recorded: got %v, %v, %v, %v; want nothing", schedulers, sites, err, err2)
 	}
-	r, err := Open(golden(t))
-	if err != nil {
-		t.Fatal(err)
+	for _, path := range []string{unpacked(t, figuresGolden), golden(t)} {
+		r, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		checkFigures(t, r)
 	}
-	defer r.Close()
-	checkFigures(t, r)
 }
 
 func checkFigures(t *testing.T, r *Reader) {

@@ -18,8 +18,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the newest golden recording")
 
 const (
-	goldenFile = "testdata/v1-figures.flight.gz" // the newest
-	oldGolden  = "testdata/v1.flight.gz"         // of before schedulers and places of pins were recorded; never rewritten
+	goldenFile    = "testdata/v1-blockers.flight.gz" // the newest
+	figuresGolden = "testdata/v1-figures.flight.gz"  // of before blockers and waits of goroutines were recorded; never rewritten
+	oldGolden     = "testdata/v1.flight.gz"          // of before schedulers and places of pins were recorded; never rewritten
 )
 
 // goldenThreads is how many threads the golden recording has.
@@ -58,6 +59,7 @@ func recordGolden(r *Recorder) {
 		}
 	}
 	recordFigures(r, stack)
+	recordBlockers(r, stack)
 }
 
 // golden returns the newest golden recording, in a file.
@@ -124,7 +126,7 @@ func writeGolden(t testing.TB) {
 }
 
 func TestGoldenRecordingsOfVersion1CanBeRead(t *testing.T) {
-	for _, path := range []string{unpacked(t, oldGolden), golden(t)} {
+	for _, path := range []string{unpacked(t, oldGolden), unpacked(t, figuresGolden), golden(t)} {
 		r, err := Open(path)
 		if err != nil {
 			t.Fatal(err)
@@ -210,6 +212,10 @@ func exerciseReader(r *Reader) error {
 	_, err = r.Schedulers()
 	note(err)
 	_, err = r.PinSites()
+	note(err)
+	_, err = r.Blockers()
+	note(err)
+	_, err = r.Waits()
 	note(err)
 	rings, err := r.Rings()
 	note(err)
@@ -359,7 +365,7 @@ func TestFileFullOfHalfWrittenRecordsIsReadQuickly(t *testing.T) {
 func usedBytes(content []byte) []int {
 	var at []int
 	for i, b := range content {
-		if b != 0 || i < 1640 || i >= headerPage && i < headerPage+10*segmentEntrySize {
+		if b != 0 || i < 1704 || i >= headerPage && i < headerPage+10*segmentEntrySize {
 			at = append(at, i)
 		}
 	}

@@ -52,6 +52,16 @@ const (
 	BlockedByCondition
 	BlockedByTimer
 	BlockedByFile
+	BlockedByMutex
+	BlockedByRWMutex
+	BlockedBySemaphore
+	BlockedByLatch
+	BlockedByBarrier
+	BlockedByQueue
+	BlockedByOnce
+	BlockedByExchanger
+	BlockedByFuture
+	BlockedByChannel
 
 	BlockerKindCount
 )
@@ -72,6 +82,16 @@ var BlockerKinds = [BlockerKindCount]BlockerInfo{
 	BlockedByCondition: {"condition", "a signal of a condition", true},
 	BlockedByTimer:     {"timer", "a time", false},
 	BlockedByFile:      {"file", "readiness of a file descriptor", false},
+	BlockedByMutex:     {"mutex", "the release of a mutex", true},
+	BlockedByRWMutex:   {"rwmutex", "the release of a read-write mutex", true},
+	BlockedBySemaphore: {"semaphore", "permits of a semaphore", true},
+	BlockedByLatch:     {"latch", "the count of a latch", true},
+	BlockedByBarrier:   {"barrier", "the others at a barrier", true},
+	BlockedByQueue:     {"queue", "an element of a queue, or room in it", true},
+	BlockedByOnce:      {"once", "who executes what is done once", true},
+	BlockedByExchanger: {"exchanger", "a partner to exchange with", true},
+	BlockedByFuture:    {"future", "the result of a future", true},
+	BlockedByChannel:   {"channel", "the other side of a channel", true},
 }
 
 const blockerIDBits = 56
@@ -92,6 +112,9 @@ func BlockLock(addr uintptr) Blocker { return MakeBlocker(BlockedByLock, uint64(
 
 // BlockCondition is the blocker of who waits for the condition at addr.
 func BlockCondition(addr uintptr) Blocker { return MakeBlocker(BlockedByCondition, uint64(addr)) }
+
+// BlockAt is the blocker of who waits for a synchronizer of kind k at addr, such as [BlockedByMutex].
+func BlockAt(k BlockerKind, addr uintptr) Blocker { return MakeBlocker(k, uint64(addr)) }
 
 // BlockFile is the blocker of who waits for file descriptor fd.
 func BlockFile(fd uintptr) Blocker { return MakeBlocker(BlockedByFile, uint64(fd)) }
@@ -114,6 +137,44 @@ func (b Blocker) String() string {
 		return BlockerKinds[k].Name + " 0x" + strconv.FormatUint(b.ID(), 16)
 	}
 	return BlockerKinds[k].Name + " #" + strconv.FormatUint(b.ID(), 10)
+}
+
+// A Party is who holds or waits: a thread or a goroutine that is none. 0 is somebody who is not known.
+type Party uint64
+
+const partyGoroutine = 1 << 63
+
+// PartyThread is thread t as a party.
+func PartyThread(t ThreadID) Party { return Party(t) }
+
+// PartyGoroutine is a goroutine as a party; id is the address of its runtime.g, or another number that no other goroutine has while it lives.
+func PartyGoroutine(id uintptr) Party { return Party(id) | partyGoroutine }
+
+// Thread returns the thread, 0 if p is none.
+func (p Party) Thread() ThreadID {
+	if p&partyGoroutine != 0 {
+		return 0
+	}
+	return ThreadID(p)
+}
+
+// Goroutine returns the id of the goroutine, 0 if p is none.
+func (p Party) Goroutine() uint64 {
+	if p&partyGoroutine == 0 {
+		return 0
+	}
+	return uint64(p &^ partyGoroutine)
+}
+
+// String returns "#12", "goroutine 0xc000010000" or "" for somebody who is not known.
+func (p Party) String() string {
+	switch {
+	case p == 0:
+		return ""
+	case p&partyGoroutine == 0:
+		return "#" + strconv.FormatUint(uint64(p), 10)
+	}
+	return "goroutine 0x" + strconv.FormatUint(p.Goroutine(), 16)
 }
 
 // A CarrierState is what a carrier is doing.

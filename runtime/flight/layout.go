@@ -38,6 +38,12 @@ const (
 	pinSitesPerSegment   = pinSiteSegmentSize / pinSiteSize
 	schedulerSize        = 2048
 	pinSiteSize          = 64
+	blockerSegmentSize   = 256 << 10
+	blockersPerSegment   = blockerSegmentSize / blockerSize
+	blockerSize          = 256
+	waitSegmentSize      = 64 << 10
+	waitsPerSegment      = waitSegmentSize / waitSize
+	waitSize             = 64
 	figureSlots          = 64
 	recordSchedulerShift = 16 // in the flags of a thread's record
 
@@ -59,11 +65,13 @@ const (
 	segmentSymbol
 	segmentScheduler
 	segmentPinSite
+	segmentBlocker
+	segmentWait
 
 	segmentKindCount
 )
 
-var segmentKindNames = [segmentKindCount]string{"none", "ring", "thread", "scope", "name", "string", "stack", "symbol", "scheduler", "pin site"}
+var segmentKindNames = [segmentKindCount]string{"none", "ring", "thread", "scope", "name", "string", "stack", "symbol", "scheduler", "pin site", "blocker", "wait"}
 
 func (k segmentKind) String() string {
 	if k < segmentKindCount {
@@ -84,7 +92,7 @@ type anchor struct {
 	Real  int64 // CLOCK_REALTIME, nanoseconds
 }
 
-// The counters of what was lost, as indexes of fileHeader.Lost.
+// The counters of what was lost, as indexes of fileHeader.Lost and, from lostSlots on, of fileHeader.LostMore.
 const (
 	lostThreads = iota // threads without a record
 	lostEvents         // events dropped because every striped ring was busy
@@ -94,7 +102,12 @@ const (
 	lostScopes         // scopes without a record
 	lostNames          // names that found no room
 	lostRings          // rings that found no room in the file
-	lostSlots   = 8
+	lostSlots
+)
+
+const (
+	lostBlockers = lostSlots + iota // blockers without a record
+	lostWaits                       // waits of goroutines without a record
 )
 
 // fileHeader lies at offset 0.
@@ -121,6 +134,7 @@ type fileHeader struct {
 	GoVersion  [64]byte
 	Program    [64]byte
 	Exe        [1024]byte
+	LostMore   [lostSlots]uint64
 }
 
 // segmentEntry is a row of the directory, which starts at headerPage.
@@ -215,6 +229,41 @@ type pinSiteRecord struct {
 	Victims uint64
 	Last    uint64 // ticks
 	_       [8]byte
+}
+
+// blockerRecord describes what somebody waits for.
+type blockerRecord struct {
+	Ver       uint32
+	_         uint32
+	Blocker   uint64 // 0: the record is free
+	Since     uint64 // ticks: since when somebody waits
+	Name      uint32
+	Made      uint32 // stack of its creation
+	Capacity  uint64
+	Available uint64 // signed
+	Held      uint32 // holders in all
+	Waiters   uint32
+	_         [8]byte
+	Holders   [HoldersKept]holderRecord
+	_         [64]byte
+}
+
+// holderRecord is one of the holders of a blocker.
+type holderRecord struct {
+	Party uint64
+	Since uint64 // ticks
+}
+
+// waitRecord tells that a goroutine waits.
+type waitRecord struct {
+	Ver     uint32
+	Word    uint32 // state | reason<<8
+	Party   uint64 // 0: the record is free
+	Blocker uint64
+	Since   uint64 // ticks
+	Until   uint64 // ticks; 0: without a limit
+	Stack   uint32
+	_       [20]byte
 }
 
 // nameRecord holds a thread's name.

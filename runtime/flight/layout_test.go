@@ -24,12 +24,14 @@ func TestLayoutMatchesTheSpecification(t *testing.T) {
 		sf symbolFrame
 		sc schedulerRecord
 		ps pinSiteRecord
+		bl blockerRecord
+		wr waitRecord
 	)
 	for _, row := range []struct {
 		what      string
 		got, want uintptr
 	}{
-		{"header size", unsafe.Sizeof(h), 1640},
+		{"header size", unsafe.Sizeof(h), 1704},
 		{"header version", unsafe.Offsetof(h.Version), 16},
 		{"header headerSize", unsafe.Offsetof(h.HeaderSize), 20},
 		{"header pid", unsafe.Offsetof(h.PID), 24},
@@ -51,6 +53,7 @@ func TestLayoutMatchesTheSpecification(t *testing.T) {
 		{"header goVersion", unsafe.Offsetof(h.GoVersion), 488},
 		{"header program", unsafe.Offsetof(h.Program), 552},
 		{"header exe", unsafe.Offsetof(h.Exe), 616},
+		{"header lost, more", unsafe.Offsetof(h.LostMore), 1640},
 		{"directory", headerPage, 4096},
 		{"entry size", unsafe.Sizeof(e), 32},
 		{"entry address", unsafe.Offsetof(e.Address), 8},
@@ -124,6 +127,27 @@ func TestLayoutMatchesTheSpecification(t *testing.T) {
 		{"pin site last", unsafe.Offsetof(ps.Last), 48},
 		{"pin site stride", pinSiteSize, 64},
 		{"pin sites of a segment", pinSitesPerSegment, 1024},
+		{"blocker size", unsafe.Sizeof(bl), blockerSize},
+		{"blocker blocker", unsafe.Offsetof(bl.Blocker), 8},
+		{"blocker since", unsafe.Offsetof(bl.Since), 16},
+		{"blocker name", unsafe.Offsetof(bl.Name), 24},
+		{"blocker made", unsafe.Offsetof(bl.Made), 28},
+		{"blocker capacity", unsafe.Offsetof(bl.Capacity), 32},
+		{"blocker available", unsafe.Offsetof(bl.Available), 40},
+		{"blocker held", unsafe.Offsetof(bl.Held), 48},
+		{"blocker waiters", unsafe.Offsetof(bl.Waiters), 52},
+		{"blocker holders", unsafe.Offsetof(bl.Holders), 64},
+		{"blocker stride", blockerSize, 256},
+		{"blockers of a segment", blockersPerSegment, 1024},
+		{"wait size", unsafe.Sizeof(wr), waitSize},
+		{"wait word", unsafe.Offsetof(wr.Word), 4},
+		{"wait party", unsafe.Offsetof(wr.Party), 8},
+		{"wait blocker", unsafe.Offsetof(wr.Blocker), 16},
+		{"wait since", unsafe.Offsetof(wr.Since), 24},
+		{"wait until", unsafe.Offsetof(wr.Until), 32},
+		{"wait stack", unsafe.Offsetof(wr.Stack), 40},
+		{"wait stride", waitSize, 64},
+		{"waits of a segment", waitsPerSegment, 1024},
 		{"ring hold", unsafe.Offsetof(g.Hold), 16},
 		{"greatest number of segments", maxSegments, 1920},
 		{"registry header", unsafe.Offsetof(registry.Header), 24},

@@ -238,6 +238,10 @@ func checkEntry(e *segmentEntry, ordinal int, end, size uint64) string {
 		stride, count, want = schedulerSize, schedulersPerSegment, schedulerSegmentSize
 	case segmentPinSite:
 		stride, count, want = pinSiteSize, pinSitesPerSegment, pinSiteSegmentSize
+	case segmentBlocker:
+		stride, count, want = blockerSize, blockersPerSegment, blockerSegmentSize
+	case segmentWait:
+		stride, count, want = waitSize, waitsPerSegment, waitSegmentSize
 	case segmentRing:
 		stride, count, want = e.Stride, e.Count, e.Size
 		events := (stride - ringHeaderSize) / eventSize
@@ -347,5 +351,6 @@ func (r *Reader) Lost() Lost {
 	return Lost{
 		Threads: l[lostThreads], Events: l[lostEvents], Strings: l[lostStrings], Stacks: l[lostStacks],
 		Symbols: l[lostSymbols], Scopes: l[lostScopes], Names: l[lostNames], Rings: l[lostRings],
+		Blockers: r.mu.header.LostMore[lostBlockers-lostSlots], Waits: r.mu.header.LostMore[lostWaits-lostSlots],
 	}
 }

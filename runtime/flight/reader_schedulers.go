@@ -94,6 +94,7 @@ func (r *Reader) scan(k segmentKind, n, size int, visit func(record []byte) bool
 	}
 	var (
 		buf     = make([]byte, n*size)
+		again   = make([]byte, n*size)
 		missing []string
 		torn    int
 		still   = newPatience()
@@ -102,7 +103,7 @@ func (r *Reader) scan(k segmentKind, n, size int, visit func(record []byte) bool
 		if s.bad {
 			continue
 		}
-		if r.src.readAt(buf, s.offset) < len(buf) {
+		if r.src.readAt(buf, s.offset) < len(buf) || r.src.readAt(again, s.offset) < len(again) {
 			missing = append(missing, fmt.Sprintf("%s segment %d is cut", k, ordinal))
 			continue
 		}
@@ -111,7 +112,8 @@ func (r *Reader) scan(k segmentKind, n, size int, visit func(record []byte) bool
 			if isZero(rec) {
 				continue
 			}
-			if !r.copyStill(rec, s.offset+uint64(i*size), still) || !visit(rec) {
+			held := rec[0]&1 == 0 && bytes.Equal(rec, again[i*size:(i+1)*size])
+			if !held && !r.copyStill(rec, s.offset+uint64(i*size), still) || !visit(rec) {
 				torn++
 			}
 		}

@@ -82,6 +82,9 @@ func (rec *Record) Moved(to SchedulerID) {
 // Since returns when the thread entered its state, for whoever owns the record.
 func (rec *Record) Since() Ticks { return Ticks(rec.since) }
 
+// State returns the thread's state, for whoever owns the record.
+func (rec *Record) State() State { return State(rec.word) }
+
 // Mounted notes that the thread began to execute on carrier c.
 func (rec *Record) Mounted(t Ticks, c CarrierID) {
 	if rec == nil {

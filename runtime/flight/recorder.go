@@ -75,6 +75,8 @@ type Recorder struct {
 
 	schedulers schedulerPool
 	pinSites   pinSiteTable
+	blockers   recordPool
+	waits      recordPool
 
 	back   *background
 	closer sync.Once
@@ -282,7 +284,13 @@ func (f *fullness) note(size int, err error) {
 }
 
 // lose counts something that could not be recorded.
-func (r *Recorder) lose(what int) { atomic.AddUint64(&r.header.Lost[what], 1) }
+func (r *Recorder) lose(what int) {
+	if what < lostSlots {
+		atomic.AddUint64(&r.header.Lost[what], 1)
+	} else {
+		atomic.AddUint64(&r.header.LostMore[what-lostSlots], 1)
+	}
+}
 
 // warnOnce tells the program what it has to do without, the first time for each subject.
 func (r *Recorder) warnOnce(subject string, err error) {

@@ -66,6 +66,9 @@ type Lost struct {
 	Scopes  uint64 // scopes without a record; their threads are shown in the parent
 	Names   uint64 // thread names that found no room
 	Rings   uint64 // rings that found no room, with all their events
+
+	Blockers uint64 // blockers that found no room: who waits for them is shown, not what they are
+	Waits    uint64 // waits of goroutines that found no room
 }
 
 // Any reports whether anything was lost.
