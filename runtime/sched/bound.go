@@ -106,6 +106,9 @@ func (t *Task) parkInPlace(p Pause) {
 	t.moved(flight.StateMounted)
 	now := flight.Now()
 	if pinned {
+		if c.worker != nil {
+			c.worker.progress()
+		}
 		c.pinOver(t, why, stack, began, now)
 	}
 	if t.rec != nil {

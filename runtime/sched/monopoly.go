@@ -20,8 +20,9 @@ func (w *worker) beginMonopoly(now flight.Ticks) bool {
 	if t == nil || g == 0 {
 		return false
 	}
-	since := max(w.seen.since, t.mountedSince())
-	if since >= now || now.Sub(since) < w.fj.options.MonopolyAfter {
+	since, mounted := t.mountedSince()
+	since = max(since, w.seen.since)
+	if !mounted || since >= now || now.Sub(since) < w.fj.options.MonopolyAfter {
 		return false
 	}
 	if s := t.word.Load() & stateMask; s != runnable && s != leased {

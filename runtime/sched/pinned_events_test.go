@@ -261,6 +261,25 @@ func TestAThreadThatYieldsAloneIsNoMonopoly(t *testing.T) {
 	}
 }
 
+func TestAPinnedParkIsNoMonopoly(t *testing.T) {
+	r := recorderOf(t)
+	const after = 4 * time.Millisecond
+	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MonopolyAfter: after})
+	th := vthread.Builder{Scheduler: fj}.Start(func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		for range 30 {
+			vthread.ParkFor(after + time.Millisecond) // then it waits until its OS thread executes
+		}
+	})
+	th.Join()
+	for _, e := range eventsOf(t, r, th.ID(), flight.EventMonopolized) {
+		if d := flight.Held(e.Arg).Duration(); d < 2*after { // else it may not have been given a processor
+			t.Errorf("got %+v for %v, want none", e, d)
+		}
+	}
+}
+
 func TestStarvationRaisesAnAlarmWithThoseWhoHoldTheCarriers(t *testing.T) {
 	r := recorderOf(t)
 	alarms := make(chan sched.Starvation, 10)

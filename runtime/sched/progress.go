@@ -66,7 +66,9 @@ func (w *worker) mountedNow() (mounted, holds bool) {
 	return t != nil, t != nil && (w.held == t.id || t.word.Load()&stateMask == blocked)
 }
 
-// mountedSince returns when t, which is recorded, was mounted, if it is.
+// mountedSince returns since when t, which is recorded, executes on its carrier, and whether it does: not in a pinned park.
 //
 //go:norace
-func (t *Task) mountedSince() flight.Ticks { return t.rec.Since() }
+func (t *Task) mountedSince() (since flight.Ticks, mounted bool) {
+	return t.rec.Since(), t.rec.State() == flight.StateMounted
+}
