@@ -1,119 +1,320 @@
 package vsync
 
 import (
-	"sync"
+	"context"
+	"math/bits"
+	"runtime"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/coro"
 	"github.com/vtscope/vtscope/runtime/sched"
 )
 
 // A Mutex is a lock that one thread or goroutine holds at a time. Its zero value is unlocked. It is not
-// re-entrant. It is fair: who waits longest gets it next, so nobody who comes later overtakes.
+// re-entrant; see [ReentrantMutex].
 //
-//	X1  word is free, held, or held while the queue may not be empty. Only Lock's and Unlock's fast paths change it outside
-//	    queue.mu, between free and held.
-//	X2  Unlock with somebody queued does not free the lock: it belongs to the first waiter from then on.
+// Who comes when it is free gets it, also while others wait: that is what makes it fast. But nobody is overtaken for longer than 1 ms: then it
+// is handed over in the order in which they came.
+//
+//	X1  word holds flags and the holder. queued tells that waiters is not empty. Only the fast paths change word without the lock of waiters, and only
+//	    between free and locked.
+//	X2  woken is a token that at most one has: a waiter that was taken out to try again. While there is it, Unlock wakes nobody. Who has it and
+//	    finds the lock held returns to the queue, as the first, and gives the token up; if it has waited for 1 ms, the next Unlock hands it the lock, which is
+//	    not free in between.
+//	X3  overdue tells that the lock, when it is free, is for who has the token: who has overtaken it sets the flag, after 1 ms. Who comes then queues, though the
+//	    lock is free.
 type Mutex struct {
-	word  atomic.Uint32
-	queue struct {
-		sync.Mutex
-		first, last *sched.Waiter
-	}
+	word    atomic.Uint64
+	waiters waiters
+
+	wokenAt   atomic.Int64 // when the token was given, as now tells
+	overtaken uint32       // how often who has the token was overtaken; only who has locked the lock touches it
 }
 
+// The flags of a Mutex.
 const (
-	free uint32 = iota
-	held
-	wanted
+	locked uint64 = 1 << iota
+	queued
+	woken
+	overdue
+
+	mutexFlags = locked | queued | woken | overdue
 )
+
+// patience is how long who comes later may overtake.
+const patience = time.Millisecond
+
+// holderBits is by how many bits a holder is rotated in a word: a thread's id, or with bit 63 a goroutine.
+const holderBits = 5
+
+// holderOf returns the caller, on which me is mounted, as a holder.
+func holderOf(me *sched.Task) uint64 {
+	if me != nil {
+		return bits.RotateLeft64(uint64(me.ID()), holderBits)
+	}
+	return bits.RotateLeft64(uint64(coro.Goroutine())|1<<63, holderBits)
+}
 
 // TryLock takes the lock if nobody holds it, and reports whether it did. It does not block.
 func (m *Mutex) TryLock() bool {
 	if sched.Simulating() {
 		return m.tryLockSimulated()
 	}
-	return m.tryLock()
+	return m.try(holderOf(sched.Current()), 0)
 }
 
-func (m *Mutex) tryLock() bool { return m.word.CompareAndSwap(free, held) }
+// try takes the lock if it is free for the caller, who has the token, or none, and takes that too.
+func (m *Mutex) try(self, token uint64) bool {
+	for {
+		w := m.word.Load()
+		if !freeFor(w, token) {
+			return false
+		}
+		if m.take(w, self, token) {
+			return true
+		}
+	}
+}
 
-// Lock takes the lock. While somebody else holds it, a thread parks and a goroutine blocks.
+// freeFor reports whether who has the token, or none, may take a lock whose word is w.
+func freeFor(w, token uint64) bool { return w&locked == 0 && w&overdue <= token }
+
+// take takes the lock, whose word was w.
+func (m *Mutex) take(w, self, token uint64) bool {
+	if !m.word.CompareAndSwap(w, w&^token|self|locked) {
+		return false
+	}
+	if w&^token&woken != 0 {
+		m.overtake()
+	}
+	return true
+}
+
+// overtake is called by who has the lock before who has the token.
+func (m *Mutex) overtake() {
+	m.overtaken++
+	if m.overtaken%16 == 0 && now()-time.Duration(m.wokenAt.Load()) >= patience {
+		for {
+			w := m.word.Load()
+			if w&woken == 0 || m.word.CompareAndSwap(w, w|overdue) {
+				return
+			}
+		}
+	}
+}
+
+// Lock takes the lock. While somebody else holds it, a thread parks and a goroutine blocks. Interrupts play no part.
 func (m *Mutex) Lock() {
 	if sched.Simulating() {
 		m.lockSimulated()
 		return
 	}
-	if !m.tryLock() {
-		m.wait()
+	me := sched.Current()
+	self := holderOf(me)
+	if w := m.word.Load(); w&(locked|woken) != 0 || !m.word.CompareAndSwap(w, w|self|locked) {
+		if !m.try(self, 0) {
+			_ = m.lock(me, always)
+		}
 	}
 }
 
-// wait is Lock when somebody holds the lock.
-func (m *Mutex) wait() {
-	w := m.enqueue()
-	if w == nil {
-		return
+// LockInterruptibly is [Mutex.Lock] for who may be interrupted: if the calling thread is while it waits, or was before, LockInterruptibly clears the interrupt
+// status and returns [ErrInterrupted], without the lock.
+func (m *Mutex) LockInterruptibly() error { return m.lockWithin(alert) }
+
+// LockFor is [Mutex.LockInterruptibly] for at most d; then it returns [ErrTimeout].
+func (m *Mutex) LockFor(d time.Duration) error { return m.lockWithin(within(d)) }
+
+// LockContext is [Mutex.LockInterruptibly] that also returns when ctx ends, or had ended before, with its cause.
+func (m *Mutex) LockContext(ctx context.Context) error { return m.lockWithin(inContext(ctx)) }
+
+func (m *Mutex) lockWithin(l *sched.Limits) error {
+	me := sched.Current()
+	if err := ended(me, l); err != nil {
+		return err
 	}
-	w.Wait(sched.Pause{
-		State:   flight.StateBlocked,
-		Reason:  flight.ReasonLock,
-		Blocker: m.blocker(),
-	})
+	if sched.Simulating() {
+		return m.lockWithinSimulated(me, l)
+	}
+	return m.lock(me, l)
 }
 
-func (m *Mutex) blocker() flight.Blocker { return flight.BlockLock(uintptr(unsafe.Pointer(m))) }
+// lock takes the lock within limits for the caller, on which me is mounted.
+func (m *Mutex) lock(me *sched.Task, l *sched.Limits) error {
+	self := holderOf(me)
+	if m.spin(self, 0) {
+		return nil
+	}
+	var token uint64
+	for since := now(); ; {
+		n := &waiter{since: since, holder: self, tried: token != 0}
+		if !m.queue(n.ready(me, l), token) {
+			return nil
+		}
+		got, err := m.waiters.await(n, l, m.pause(), m)
+		switch {
+		case err != nil:
+			return err
+		case !got:
+			token = 0
+		case n.handed:
+			return nil
+		default:
+			token = woken | overdue
+			if m.spin(self, token) {
+				return nil
+			}
+		}
+	}
+}
 
-// enqueue returns a waiter that will be woken as the holder, or nil if the lock was freed meanwhile, and taken.
-func (m *Mutex) enqueue() *sched.Waiter {
-	q := &m.queue
+// spin tries to get a lock that is not held for long, and returns whether it did.
+func (m *Mutex) spin(self, token uint64) bool {
+	if processors == 1 || sched.Simulating() {
+		return m.try(self, token)
+	}
+	for range spins {
+		if freeFor(m.word.Load(), token) {
+			return m.try(self, token)
+		}
+	}
+	return false
+}
+
+// spins is how often a lock is looked at before its waiter queues: less than a microsecond.
+const spins = 100
+
+// processors is how many there are for goroutines, when the program begins: with one, a lock is not freed while somebody spins.
+var processors = runtime.GOMAXPROCS(0)
+
+// queue lets n wait, as the first if it has the token, which it returns. It returns false if the lock was free: then n has it.
+func (m *Mutex) queue(n *waiter, token uint64) bool {
+	q := &m.waiters
 	q.Lock()
 	defer q.Unlock()
 	for {
-		if m.tryLock() {
-			return nil
-		}
-		if m.word.Load() == wanted || m.word.CompareAndSwap(held, wanted) {
+		w := m.word.Load()
+		if freeFor(w, token) {
+			if m.take(w, n.holder, token) {
+				return false
+			}
+		} else if m.word.CompareAndSwap(w, w&^token|queued) {
 			break
 		}
 	}
-	w := sched.NewWaiter(sched.Current())
-	if q.last == nil {
-		q.first = w
+	if token != 0 {
+		q.pushFirstLocked(n)
 	} else {
-		q.last.Next = w
+		q.pushLocked(n)
 	}
-	q.last = w
-	return w
+	return true
 }
 
-// Unlock gives the lock to whoever has waited longest, or frees it. Anybody may call it, not only who
-// took the lock. It does not block. It panics if the lock is free.
+func (m *Mutex) leftLocked(*waiter) {
+	if m.waiters.n == 0 {
+		m.word.And(^queued)
+	}
+}
+
+// Unlock frees the lock, or hands it to who has waited for long. Anybody may call it, not only who took the lock. It does not
+// block. It panics if the lock is free.
 func (m *Mutex) Unlock() {
 	if sched.Simulating() {
 		m.unlockSimulated()
 		return
 	}
-	if !m.word.CompareAndSwap(held, free) {
-		m.handOver()
+	w := m.word.Load()
+	if w&locked == 0 || w&(queued|woken) == queued || !m.word.CompareAndSwap(w, w&(queued|woken|overdue)) {
+		m.release()
 	}
 }
 
-// handOver is Unlock when somebody is queued.
-func (m *Mutex) handOver() {
-	q := &m.queue
-	q.Lock()
-	w := q.first
-	if w == nil {
-		q.Unlock()
-		panic("vsync: unlock of a mutex that is not locked")
+func (m *Mutex) release() {
+	for {
+		switch w := m.word.Load(); {
+		case w&locked == 0:
+			panic("vsync: unlock of unlocked mutex")
+		case w&(queued|woken) == queued: // and not overdue
+			if m.releaseQueued() {
+				return
+			}
+		case m.word.CompareAndSwap(w, w&(queued|woken|overdue)):
+			return
+		}
 	}
-	q.first = w.Next
-	if q.first == nil {
-		q.last = nil
-		m.word.Store(held)
-	}
-	q.Unlock()
-	w.Wake()
 }
+
+// releaseQueued is release while somebody waits and nobody has the token. It returns false if that has changed, or who was handed the lock
+// was refused: the caller holds it still.
+func (m *Mutex) releaseQueued() bool {
+	q := &m.waiters
+	q.Lock()
+	n := q.first
+	if n == nil {
+		q.Unlock()
+		return false
+	}
+	q.takeLocked(n)
+	w, at := woken, now()
+	if n.handed = n.tried && at-n.since >= patience; n.handed {
+		w = n.holder | locked
+	} else {
+		m.overtaken = 0
+		m.wokenAt.Store(int64(at))
+	}
+	if q.n > 0 {
+		w |= queued
+	}
+	m.word.Store(w)
+	q.Unlock()
+	if n.wake() {
+		return true
+	}
+	if n.handed {
+		return false
+	}
+	m.passToken()
+	return true
+}
+
+// passToken gives the token to the next waiter, or up.
+func (m *Mutex) passToken() {
+	q := &m.waiters
+	for {
+		q.Lock()
+		w := m.word.Load()
+		n := q.first
+		if n == nil || w&locked != 0 {
+			done := m.word.CompareAndSwap(w, w&^(woken|overdue))
+			q.Unlock()
+			if done {
+				return
+			}
+			continue
+		}
+		q.takeLocked(n)
+		n.handed = false
+		m.wokenAt.Store(int64(now()))
+		m.word.And(^overdue)
+		m.leftLocked(n)
+		q.Unlock()
+		if n.wake() {
+			return
+		}
+	}
+}
+
+// holds reports whether the caller, on which me is mounted, holds the lock.
+func (m *Mutex) holds(me *sched.Task) bool {
+	w := m.word.Load()
+	return w&locked != 0 && w&^mutexFlags == holderOf(me)
+}
+
+func (m *Mutex) pause() sched.Pause {
+	return sched.Pause{State: flight.StateBlocked, Reason: flight.ReasonLock, Blocker: m.blocker()}
+}
+
+func (m *Mutex) blocker() flight.Blocker { return flight.BlockLock(uintptr(unsafe.Pointer(m))) }

@@ -6,26 +6,27 @@ import "github.com/vtscope/vtscope/runtime/sched"
 
 func (m *Mutex) tryLockSimulated() bool {
 	sched.Point(sched.OpLock, m.blocker())
-	if !m.tryLock() {
+	if !m.try(holderOf(sched.Current()), 0) {
 		return false
 	}
 	sched.Note(sched.OpLocked, m.blocker())
 	return true
 }
 
-func (m *Mutex) lockSimulated() {
+func (m *Mutex) lockSimulated() { _ = m.lockWithinSimulated(sched.Current(), always) }
+
+func (m *Mutex) lockWithinSimulated(me *sched.Task, l *sched.Limits) error {
 	sched.Point(sched.OpLock, m.blocker())
-	if !m.tryLock() {
-		m.wait()
+	if err := m.lock(me, l); err != nil {
+		return err
 	}
 	sched.Note(sched.OpLocked, m.blocker())
+	return nil
 }
 
 func (m *Mutex) unlockSimulated() {
 	sched.Point(sched.OpUnlock, m.blocker())
-	if !m.word.CompareAndSwap(held, free) {
-		m.handOver()
-	}
+	m.release()
 	sched.Note(sched.OpUnlocked, m.blocker())
 	sched.Point(sched.OpUnlocked, m.blocker())
 }

@@ -1,0 +1,171 @@
+package vsync
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/spin"
+	"github.com/vtscope/vtscope/runtime/sched"
+)
+
+// waiters are those who wait for something, first come first. The lock guards what the synchronizer knows of them, too. It is held for a
+// few instructions, never at a point of a simulation, and nobody is woken by who holds it.
+//
+//	W1  Who takes a waiter out has given it what it waits for, and wakes it afterwards.
+//	W2  Who gives up, and finds itself taken out, has what it was given, and has not given up.
+//	W3  A thread that its scheduler refuses to let go on gets nothing: wake takes back what it was given, unless somebody else has made it go on
+//	    meanwhile.
+type waiters struct {
+	spin.Mutex
+	first, last *waiter
+	n           int
+}
+
+// A waiter is one who waits, once.
+type waiter struct {
+	next, prev *waiter // guarded by the lock of waiters
+	in         bool    // likewise
+
+	task    *sched.Task // nil: a goroutine
+	sleeper *sched.Waiter
+	state   atomic.Uint32
+	since   time.Duration // when it began to wait, as now tells
+
+	// What it wants, and what it was given: written before it is woken, read by it then.
+	holder  uint64 // of a Mutex, see [holderOf]
+	tried   bool   // likewise: it was woken before, and found the lock held
+	handed  bool   // likewise: it has the lock
+	permits int64
+	value   any // of a Queue or an Exchanger: a pointer
+}
+
+// The states of a waiter.
+const (
+	standing uint32 = iota
+	given
+	taken
+	refused
+)
+
+// now is the time as limits have it. In a simulation it is virtual.
+func now() time.Duration { return sched.After(0) }
+
+// ready makes n a waiter for the caller, on which me is mounted, within limits.
+func (n *waiter) ready(me *sched.Task, l *sched.Limits) *waiter {
+	n.task = me
+	if me == nil && (l.Context != nil || l.Until != 0) {
+		n.sleeper = sched.NewLooseWaiter(nil)
+	} else {
+		n.sleeper = sched.NewWaiter(me)
+	}
+	return n
+}
+
+func (q *waiters) pushLocked(n *waiter) {
+	n.in = true
+	n.prev, n.next = q.last, nil
+	if q.last == nil {
+		q.first = n
+	} else {
+		q.last.next = n
+	}
+	q.last = n
+	q.n++
+}
+
+func (q *waiters) pushFirstLocked(n *waiter) {
+	n.in = true
+	n.prev, n.next = nil, q.first
+	if q.first == nil {
+		q.last = n
+	} else {
+		q.first.prev = n
+	}
+	q.first = n
+	q.n++
+}
+
+func (q *waiters) removeLocked(n *waiter) {
+	if n.prev == nil {
+		q.first = n.next
+	} else {
+		n.prev.next = n.next
+	}
+	if n.next == nil {
+		q.last = n.prev
+	} else {
+		n.next.prev = n.prev
+	}
+	n.prev, n.next = nil, nil
+	n.in = false
+	q.n--
+}
+
+// takeLocked takes n out, which the caller gives something (W1).
+func (q *waiters) takeLocked(n *waiter) {
+	q.removeLocked(n)
+	n.state.Store(given)
+}
+
+// takeAllLocked takes all out. The caller wakes them in turn, following next.
+func (q *waiters) takeAllLocked() *waiter {
+	first := q.first
+	for n := first; n != nil; n = n.next {
+		n.in, n.prev = false, nil
+		n.state.Store(given)
+	}
+	q.first, q.last, q.n = nil, nil, 0
+	return first
+}
+
+// wake lets n go on. It returns false if n's scheduler refuses that: then the caller has again what n was given (W3).
+func (n *waiter) wake() bool {
+	n.sleeper.Wake()
+	return !n.stays() || !n.state.CompareAndSwap(given, refused)
+}
+
+// stays reports whether the scheduler of n's thread has refused it, after Wake, which does not tell: a thread that has gone on, and waits for something
+// else by now, had taken what it was given before it waited.
+func (n *waiter) stays() bool {
+	if n.task == nil || n.state.Load() != given {
+		return false
+	}
+	switch n.task.State() {
+	case flight.StateBlocked, flight.StateWaiting:
+		return n.state.Load() == given
+	}
+	return false
+}
+
+// A giver is a synchronizer as its waiters know it.
+type giver interface {
+	// leftLocked is called after n has given up and was removed.
+	leftLocked(n *waiter)
+}
+
+// await blocks the caller, whose waiter n stands in q, until it is given something or gives up. If it returns false without an error, n
+// was refused (W3), and goes on all the same: the caller begins again.
+func (q *waiters) await(n *waiter, l *sched.Limits, p sched.Pause, g giver) (got bool, err error) {
+	if l.Interrupts || l.Context != nil || l.Until != 0 {
+		err = n.sleeper.WaitWithin(*l, p)
+	} else {
+		n.sleeper.Wait(p)
+	}
+	if err == nil {
+		return n.state.CompareAndSwap(given, taken), nil
+	}
+	q.Lock()
+	if n.in {
+		q.removeLocked(n)
+		g.leftLocked(n)
+		q.Unlock()
+		return false, err
+	}
+	q.Unlock()
+	n.sleeper.Passed()
+	if err == ErrInterrupted {
+		_ = n.task.Interrupt() // it stays interrupted. It runs: nobody can refuse it
+	}
+	return n.state.CompareAndSwap(given, taken), nil
+}
