@@ -15,9 +15,12 @@
 // [TakeSchedulers] reads what the process's schedulers tell of themselves, its carriers, and where threads were pinned: [Schedulers], which
 // [SchedulersText] and [SchedulersJSON] print.
 //
+// [TakeWaits] reads who waits for whom: what threads and goroutines wait for, who holds it, and which of them are in a deadlock: [Waits], which
+// [WaitsText] and [WaitsJSON] print.
+//
 // # The JSON documents
 //
-// [JSON] and [SchedulersJSON] write one document. Its "format" is [Format] or [SchedulersFormat]; a change that an old reader would misread
+// [JSON], [SchedulersJSON] and [WaitsJSON] write one document. Its "format" is [Format], [SchedulersFormat] or [WaitsFormat]; a change that an old reader would misread
 // changes that string. Names are lower_snake; durations are whole nanoseconds and their names end in
 // _ns; times are RFC 3339; states and reasons stand by their names in [flight.States] and
 // [flight.Reasons]; ids are numbers; "key" is an opaque string that stays the same for the same scope
@@ -31,5 +34,6 @@
 // # Where to start reading
 //
 // snapshot.go is the model, take.go the way from a flight file, fold.go the grouping, text.go the page
-// a person reads. schedulers.go, takeschedulers.go, delays.go and schedulerstext.go are the same for schedulers.
+// a person reads. schedulers.go, takeschedulers.go, delays.go and schedulerstext.go are the same for schedulers;
+// waits.go, takewaits.go, waitgraph.go, tellwaits.go and waitstext.go for who waits for whom.
 package dump

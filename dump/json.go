@@ -9,14 +9,18 @@ import (
 
 // JSON writes the snapshot as one document; the package comment describes it.
 func JSON(w io.Writer, s *Snapshot) error {
+	return writeDocument(w, s)
+}
+
+func writeDocument(to io.Writer, document any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
-	if err := e.Encode(s); err != nil {
+	if err := e.Encode(document); err != nil {
 		return err
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := to.Write(b.Bytes())
 	return err
 }
 

@@ -1,8 +1,6 @@
 package dump
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"strconv"
 	"strings"
@@ -13,15 +11,7 @@ import (
 
 // SchedulersJSON writes s as one document; the package comment describes it.
 func SchedulersJSON(w io.Writer, s *Schedulers) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	if err := e.Encode(s); err != nil {
-		return err
-	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return writeDocument(w, s)
 }
 
 // defaultRows is how many lines a list of [SchedulersText] has.

@@ -275,10 +275,14 @@ func (t *schedulersTaker) whyNone() {
 
 // place returns where in the program's own code a stack is.
 func (t *schedulersTaker) place(id flight.StackID, why flight.Reason) *Place {
+	return readPlace(t.r, id, why)
+}
+
+func readPlace(r *flight.Reader, id flight.StackID, why flight.Reason) *Place {
 	if id == 0 {
 		return nil
 	}
-	st, err := t.r.Stack(id)
+	st, err := r.Stack(id)
 	if err != nil || len(st.Frames) == 0 {
 		return nil
 	}

@@ -86,6 +86,35 @@ type Event struct {
 	Arg     uint64
 }
 
+// A Blocker is something that is waited for, to record.
+type Blocker struct {
+	Blocker   flight.Blocker
+	Name      string
+	Made      int // position in [Spec.Stacks] counted from 1; 0 is none
+	Capacity  uint64
+	Available int64
+	Holders   []Holder
+	Held      int // holders in all; zero: as many as Holders
+	Age       time.Duration
+}
+
+// A Holder is one of the holders of a blocker.
+type Holder struct {
+	Party flight.Party
+	Age   time.Duration
+}
+
+// A Goroutine is a goroutine that waits and is no thread, to record.
+type Goroutine struct {
+	ID      uintptr
+	State   flight.State
+	Reason  flight.Reason
+	Stack   int // position in [Spec.Stacks] counted from 1; 0 is none
+	Blocker flight.Blocker
+	Age     time.Duration
+	Limited bool // it waits with a time limit
+}
+
 // A Spec says what to write.
 type Spec struct {
 	Scopes   []Scope
@@ -100,6 +129,8 @@ type Spec struct {
 
 	Schedulers []Scheduler
 	Pins       []Pin
+	Blockers   []Blocker
+	Goroutines []Goroutine
 	Ended      bool // close the recorder; the file is kept
 }
 
@@ -133,6 +164,7 @@ func Write(t testing.TB, s Spec) *File {
 	f.threads(s)
 	f.events(s)
 	f.schedulers(s)
+	f.blockers(s)
 	if s.Ended {
 		f.end(t)
 	}
@@ -245,6 +277,26 @@ func (f *File) schedulers(s Spec) {
 	}
 	for _, p := range s.Pins {
 		f.Recorder.CountPin(f.stack(p.Stack), p.Reason, p.Held, p.Victims, now.Add(-p.Age))
+	}
+}
+
+func (f *File) blockers(s Spec) {
+	now := flight.Now()
+	for _, b := range s.Blockers {
+		rec := f.Recorder.OpenBlocker(flight.BlockerSpec{Blocker: b.Blocker, Name: b.Name, Made: f.stack(b.Made), Capacity: b.Capacity}, now.Add(-b.Age))
+		holders := make([]flight.Holder, len(b.Holders))
+		for i, h := range b.Holders {
+			holders[i] = flight.Holder{Party: h.Party, Since: now.Add(-h.Age)}
+		}
+		rec.SetHolders(cmp.Or(b.Held, len(holders)), holders...)
+		rec.Count(b.Available, 0)
+	}
+	for _, g := range s.Goroutines {
+		w := flight.WaitSpec{Party: flight.PartyGoroutine(g.ID), State: g.State, Reason: g.Reason, Stack: f.stack(g.Stack), Blocker: g.Blocker}
+		if g.Limited {
+			w.Until = now.Add(time.Hour)
+		}
+		f.Recorder.OpenWait(w, now.Add(-g.Age))
 	}
 }
 
