@@ -3,6 +3,7 @@
 //	vtdump                   lists the processes that can be looked at
 //	vtdump 4711              prints the threads of one, grouped
 //	vtdump scheduler 4711    prints its schedulers: figures, delays, carriers, pins
+//	vtdump waits 4711        prints who waits for whom, deadlocks first
 //
 // It reads the process's flight file: the process is not paused, and may hang, be stopped, or be gone.
 // vtdump -h and docs/cli.md explain everything.

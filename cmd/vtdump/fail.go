@@ -13,7 +13,7 @@ import (
 // The exit codes.
 const (
 	exitDone   = 0
-	exitFailed = 1
+	exitFailed = 1 // or found what the command looks for
 	exitUsage  = 2
 )
 
@@ -31,10 +31,16 @@ type hint struct {
 func (e hint) Error() string { return e.err.Error() }
 func (e hint) Unwrap() error { return e.err }
 
+// errFound is what a command returns that has found what it looks for and has printed that.
+var errFound = errors.New("found")
+
 // report prints an error with its next step, and returns the exit code it means.
 func report(stderr io.Writer, err error) int {
 	if errors.Is(err, syscall.EPIPE) {
 		return exitFailed // who read our output has seen enough
+	}
+	if err == errFound {
+		return exitFailed
 	}
 	try := ""
 	code := exitFailed

@@ -35,8 +35,9 @@ const (
 	commandList command = 1 << iota
 	commandThreads
 	commandScheduler
+	commandWaits
 
-	everyCommand = commandList | commandThreads | commandScheduler
+	everyCommand = commandList | commandThreads | commandScheduler | commandWaits
 )
 
 // A form is a way to call vtdump. Parser, help and docs/cli.md derive from it.
@@ -52,6 +53,7 @@ var forms = []form{
 	{commandList, "", false, "list the processes that can be looked at", []string{"text", "json"}},
 	{commandThreads, "", true, "print the threads of one process, grouped by scope and stack", []string{"text", "json", "folded"}},
 	{commandScheduler, "scheduler", true, "print its schedulers: figures, delays, carriers, where threads were pinned", []string{"text", "json"}},
+	{commandWaits, "waits", true, "print who waits for whom: deadlocks first, then what is waited for and who holds it", []string{"text", "json"}},
 }
 
 // call writes "vtdump [FLAGS] scheduler TARGET".
@@ -94,8 +96,8 @@ type flagRow struct {
 var formats = []string{"text", "json", "folded"}
 
 var flags = []flagRow{
-	{"top", "", "N", "show the N largest groups and sum the others (default 20); of scheduler N lines of each list (default 10); " +
-		"0 shows all, and is the default in json and folded", commandThreads | commandScheduler,
+	{"top", "", "N", "show the N largest groups and sum the others (default 20); of scheduler N lines of each list (default 10); of waits " +
+		"N groups (default 10); 0 shows all, and is the default in json and folded", commandThreads | commandScheduler | commandWaits,
 		func(s *settings, v string) (err error) { s.top, err = natural(v); return }},
 	{"depth", "", "N", "show N frames of each stack (default: at most 8, as fit on a small page); 0 shows all", commandThreads,
 		func(s *settings, v string) (err error) { s.depth, err = natural(v); return }},

@@ -8,7 +8,8 @@ import (
 const summary = `vtdump shows what the threads of a vtscope process do: a tree of its scopes with counts, and in each
 scope the groups of threads that wait at the same place. It reads the process's flight file, so the
 process is not paused, needs not cooperate, and may hang, be stopped, or be gone. vtdump scheduler
-shows the schedulers that the threads run on.
+shows the schedulers that the threads run on; vtdump waits shows who waits for whom, and finds
+deadlocks.
 `
 
 // An example is a call worth knowing.
@@ -21,6 +22,7 @@ var examples = []example{
 	{"vtdump 4711 --top 0 --depth 0 | less", "everything"},
 	{"vtdump --json 4711 | jq '.groups[0]'", "the largest group"},
 	{"vtdump scheduler 4711", "who holds its carriers?"},
+	{"vtdump waits 4711", "who waits for whom, and for ever?"},
 	{"vtdump --format folded 4711 | flamegraph.pl > threads.svg", "a flame graph of where threads wait"},
 }
 
@@ -67,6 +69,26 @@ A place is the innermost call of the program's own; "in" what it called of the s
 "near" stands before one that is guessed, because the thread executed meanwhile: the call may have
 returned.
 `},
+	{"Reading the page of waits", `Deadlocks stand first: threads and goroutines that wait for each other in a circle without a time
+limit, each with what it holds (or is: the thread, the scope) that the one before it wants, what
+it wants itself, and where it waits. "more cannot go on because of them" counts those who wait for
+them, directly or through others. Then come the groups:
+
+4,021 in requests wait for semaphore "db" (64 permits), for 1m..2m
+    at        shop.(*Store).query store.go:88
+    e.g.      #60
+    made at   shop.open store.go:12
+    held by   64, of whom the 8 known are threads of export; #12, parked for 2 m, holds it for 3 m
+    at        shop.export export.go:20
+
+4,021 threads in scopes "requests" wait for one semaphore. The first place is that of the one that
+has waited longest; who holds the semaphore, and where, comes last. Several things of one kind,
+name, place of creation and scope of their holders share a line: "wait for 12 mutexes". "others"
+counts threads that wait for nothing that others hold: they sleep, or wait for a socket.
+
+A deadlock is named when each link of the circle is known. Whoever can go on, waits with a time
+limit, or is not known breaks it: conditions and channels, which anybody may signal, are in none.
+`},
 	{"Status of a process", `running
 stopped  by SIGSTOP or a debugger
 ended    it closed its flight file
@@ -74,14 +96,15 @@ killed   it is gone without that: by a signal, a crash, or a return from main wi
          or flight.Close; from outside these look the same
 `},
 	{"JSON", `One document of the format "vtscope/dump/v1" with the same numbers, all frames and all groups;
-without a target "vtscope/processes/v1", of scheduler "vtscope/schedulers/v1". Durations are
-nanoseconds and end in _ns. The documentation of package dump describes each field.
+without a target "vtscope/processes/v1", of scheduler "vtscope/schedulers/v1", of waits
+"vtscope/waits/v1". Durations are nanoseconds and end in _ns. The documentation of package dump
+describes each field.
 `},
 	{"Environment", `VTSCOPE_DIR   where flight files lie, if not in the default directory
 NO_COLOR      if not empty, no colour unless --color always
 `},
 	{"Exit codes", `0  done
-1  failed; standard error says why and what to try
+1  failed; standard error says why and what to try. Of waits also: there is a deadlock
 2  the call was not understood
 `},
 }

@@ -25,6 +25,8 @@ const asTarget = "VTDUMP_TEST_TARGET"
 func TestMain(m *testing.M) {
 	if what := os.Getenv(asTarget); what == heldTarget {
 		held()
+	} else if what == deadlockTarget {
+		deadlock()
 	} else if n, err := strconv.Atoi(what); err == nil {
 		target(n)
 	}

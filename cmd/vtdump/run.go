@@ -46,8 +46,11 @@ func (s *settings) do(ctx context.Context, w world) error {
 		return err
 	}
 	defer r.Close()
-	if s.command == commandScheduler {
+	switch s.command {
+	case commandScheduler:
 		return s.schedulers(ctx, w, r)
+	case commandWaits:
+		return s.waits(ctx, w, r)
 	}
 	return s.threads(ctx, w, r)
 }
@@ -65,6 +68,29 @@ func (s *settings) schedulers(ctx context.Context, w world, r *flight.Reader) er
 		return written(0, dump.SchedulersJSON(w.stdout, all))
 	}
 	return written(0, dump.SchedulersText(w.stdout, all, s.textOptions(w)))
+}
+
+// waits prints who waits for whom, and returns errFound if there is a deadlock.
+func (s *settings) waits(ctx context.Context, w world, r *flight.Reader) error {
+	all, err := dump.TakeWaits(ctx, r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.target, err)
+	}
+	if s.format == "json" {
+		if s.top > 0 {
+			all.KeepTop(s.top)
+		}
+		err = dump.WaitsJSON(w.stdout, all)
+	} else {
+		err = dump.WaitsText(w.stdout, all, s.textOptions(w))
+	}
+	if err := written(0, err); err != nil {
+		return err
+	}
+	if len(all.Deadlocks) > 0 {
+		return errFound
+	}
+	return nil
 }
 
 // threads prints the threads of a process.
@@ -151,6 +177,6 @@ func versionText() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		version = info.Main.Version
 	}
-	return fmt.Sprintf("vtdump %s %s %s/%s\nreads flight format %d, writes %s and %s\n",
-		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, flight.FormatVersion, dump.Format, dump.SchedulersFormat)
+	return fmt.Sprintf("vtdump %s %s %s/%s\nreads flight format %d, writes %s, %s and %s\n",
+		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, flight.FormatVersion, dump.Format, dump.SchedulersFormat, dump.WaitsFormat)
 }

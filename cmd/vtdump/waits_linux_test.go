@@ -1,0 +1,151 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/flight/flighttest"
+	"github.com/vtscope/vtscope/runtime/vthread"
+)
+
+// deadlockTarget, as a target of the tests, is a process with threads that join each other.
+const deadlockTarget = "deadlock"
+
+// deadlock starts two threads that join each other and 100 that join the first; says so, and waits for the end of its standard input.
+func deadlock() {
+	vthread.Main(func() {
+		started := make(chan *vthread.Thread, 1)
+		first := vthread.Builder{Name: "first"}.Start(func() { joinOther(<-started) })
+		started <- vthread.Builder{Name: "second"}.Start(func() { joinOther(first) })
+		for range 100 {
+			vthread.Start(func() { joinOther(first) })
+		}
+		fmt.Println("ready")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = flight.Close()
+		os.Exit(0)
+	})
+}
+
+//go:noinline
+func joinOther(t *vthread.Thread) { t.Join() }
+
+// waitsDoc is what the tests read of the JSON document.
+type waitsDoc struct {
+	Format    string
+	Waiting   int
+	Deadlocks []struct {
+		Members []struct {
+			Name, Role string
+			Wants      struct{ Kind, Name string }
+		}
+		Victims int
+	}
+	Groups []struct {
+		Scope    []string
+		Count    int
+		Deadlock int
+		Held     int
+		For      struct {
+			Kind, Name string
+			Count      int
+		}
+	}
+}
+
+// seesWaits asks vtdump until the document is as wanted, and returns it with the exit code.
+func seesWaits(t *testing.T, target string, wanted func(d *waitsDoc) bool) (waitsDoc, int) {
+	t.Helper()
+	var r result
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		r = vtdump(t, "waits", "--json", target)
+		var d waitsDoc
+		if json.Unmarshal([]byte(r.out), &d) == nil && wanted(&d) {
+			return d, r.code
+		}
+	}
+	t.Fatalf("vtdump waits --json %s: got exit %d, %q and\n%s", target, r.code, r.errors, r.out)
+	return waitsDoc{}, 0
+}
+
+func TestWaitsFindsADeadlockOfAProcessThatHangsIsStoppedKilledOrCopied(t *testing.T) {
+	child, _ := startAs(t, deadlockTarget)
+	pid := strconv.Itoa(child.Process.Pid)
+	d, code := seesWaits(t, pid, func(d *waitsDoc) bool { return len(d.Deadlocks) == 1 && d.Deadlocks[0].Victims == 100 })
+	if code != exitFailed || d.Format != "vtscope/waits/v1" {
+		t.Errorf("got exit %d and format %q, want 1", code, d.Format)
+	}
+	for _, m := range d.Deadlocks[0].Members {
+		if m.Role != "is" || m.Wants.Kind != "thread" || m.Name == m.Wants.Name || m.Name != "first" && m.Name != "second" {
+			t.Errorf("got member %+v", m)
+		}
+	}
+	see := func(target, status string) {
+		t.Helper()
+		r := vtdump(t, "waits", target)
+		if r.code != exitFailed || r.errors != "" {
+			t.Errorf("%s: got exit %d and %q, want 1 and no complaint", target, r.code, r.errors)
+		}
+		for _, want := range []string{"1 deadlock\n", status, "deadlock 1   2 threads wait for each other, for ", "; 100 more cannot go on because of them\n",
+			"    at        vtdump.joinOther waits_linux_test.go:"} {
+			if !strings.Contains(r.out, want) {
+				t.Errorf("%s: want %q in\n%s", target, want, r.out)
+			}
+		}
+	}
+	see(pid, "no pause; complete\n")
+	if err := child.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "  stopped\n")
+	see(pid, "process is stopped (SIGSTOP); taken in ")
+	files, err := filepath.Glob(filepath.Join(os.Getenv("VTSCOPE_DIR"), "*.flight"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("got flight files %q, %v; want one", files, err)
+	}
+	whole, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+	see(pid, "process was killed; data is ")
+	copied := filepath.Join(t.TempDir(), "copied")
+	if err := os.WriteFile(copied, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	see(copied, "process was killed; data is ")
+}
+
+func TestWaitsWithoutADeadlockSucceeds(t *testing.T) {
+	spec := flighttest.Spec{Threads: 4, Thread: func(i int) flighttest.Thread {
+		if i == 0 {
+			return flighttest.Thread{State: flight.StateMounted}
+		}
+		return flighttest.Thread{State: flight.StateBlocked, Reason: flight.ReasonLock, Blocker: flight.BlockAt(flight.BlockedByMutex, uintptr(i))}
+	}}
+	for i := range 3 {
+		spec.Blockers = append(spec.Blockers, flighttest.Blocker{Blocker: flight.BlockAt(flight.BlockedByMutex, uintptr(i+1)), Name: strings.Repeat("x", i+1),
+			Holders: []flighttest.Holder{{Party: flight.PartyThread(1)}}})
+	}
+	f := flighttest.Write(t, spec)
+	if out := succeeds(t, "waits", f.Path, "--top", "1"); !strings.Contains(out, "no deadlock\n") || !strings.Contains(out, "2 more groups with 2\n") ||
+		!strings.Contains(out, `held by   #1 of root, mounted for `) {
+		t.Errorf("got\n%s", out)
+	}
+	if out := succeeds(t, "waits", f.Path, "--top", "2", "--json"); !strings.Contains(out, `"deadlocks": []`) || !strings.Contains(out, "\"groups\": 1,\n") {
+		t.Errorf("got\n%s", out)
+	}
+	fails(t, exitUsage, "--growth means nothing to waits", "waits", f.Path, "--growth", "1s")
+}
