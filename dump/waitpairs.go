@@ -19,7 +19,7 @@ type waiter struct {
 func waiterOf(row *flight.ThreadRow) waiter {
 	return waiter{
 		flight.PartyThread(row.ID), row.Since, row.Blocker, row.Stack, row.Scope, row.Name, row.State, row.Scheduler, row.Carrier,
-		row.State == flight.StateTimedParked,
+		row.Limited || row.State == flight.StateTimedParked,
 	}
 }
 

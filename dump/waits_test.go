@@ -186,12 +186,14 @@ func sameCircle(a, b string) bool {
 
 func TestWhatMayGoOnIsNoDeadlock(t *testing.T) {
 	sem, cond := flight.BlockAt(flight.BlockedBySemaphore, 0xd), flight.BlockCondition(0xc)
-	timed := waiting(0, mutex(0xa))
-	timed.State = flight.StateTimedParked
+	timed, limited := waiting(0, mutex(0xa)), waiting(0, mutex(0xa))
+	timed.State, limited.Limited = flight.StateTimedParked, true
 	sleeps := flighttest.Thread{State: flight.StateTimedParked, Reason: flight.ReasonSleep, Stack: 1, Age: time.Minute}
 	executes := flighttest.Thread{State: flight.StateMounted}
 	for name, s := range map[string]flighttest.Spec{
 		"one waits with a time limit": {Threads: 2, Thread: oneOf(waiting(0, mutex(0xb)), timed),
+			Blockers: []flighttest.Blocker{held(mutex(0xa), thread(1)), held(mutex(0xb), thread(2))}},
+		"one waits for a lock with a time limit": {Threads: 2, Thread: oneOf(waiting(0, mutex(0xb)), limited),
 			Blockers: []flighttest.Blocker{held(mutex(0xa), thread(1)), held(mutex(0xb), thread(2))}},
 		"a goroutine waits with a time limit": {Threads: 1, Thread: oneOf(waiting(0, mutex(0xb))),
 			Blockers:   []flighttest.Blocker{held(mutex(0xa), thread(1)), held(mutex(0xb), flight.PartyGoroutine(5))},

@@ -212,6 +212,23 @@ func TestABlockerCostsNoAllocation(t *testing.T) {
 	}
 }
 
+func TestReadersTellATimeLimitFromTheBlocker(t *testing.T) {
+	r := newTest(t)
+	rec := r.GetRecord()
+	rec.Init(StateRunnable, 7, 0, 0, 0, 0, Now())
+	for _, limited := range []bool{true, false} {
+		b := BlockAt(BlockedByMutex, 0x1000)
+		if limited {
+			b = b.Limited()
+		}
+		rec.Parked(Now(), StateBlocked, ReasonLock, 0, b)
+		row, ok, err := openFile(t, r).FindThread(7)
+		if !ok || err != nil || row.Limited != limited || row.Blocker != BlockAt(BlockedByMutex, 0x1000) {
+			t.Errorf("got %+v, %v; want limited %v", row, err, limited)
+		}
+	}
+}
+
 func BenchmarkBlocker(b *testing.B) {
 	r, err := New(Options{Mode: ModePrivate})
 	if err != nil {

@@ -37,8 +37,10 @@ const NoCarrier CarrierID = 0xffff
 type SchedulerID uint16
 
 // A Blocker is what a thread waits for: a kind in the top byte, an id in the 56 bits below.
-// The zero Blocker is none.
+// The zero Blocker is none. The top bit tells writers' records that the wait has a time limit ([Blocker.Limited]); readers tell that apart.
 type Blocker uint64
+
+const blockerLimited Blocker = 1 << 63
 
 // A BlockerKind is the sort of thing a thread waits for.
 type BlockerKind uint8
@@ -119,8 +121,11 @@ func BlockAt(k BlockerKind, addr uintptr) Blocker { return MakeBlocker(k, uint64
 // BlockFile is the blocker of who waits for file descriptor fd.
 func BlockFile(fd uintptr) Blocker { return MakeBlocker(BlockedByFile, uint64(fd)) }
 
+// Limited returns the blocker for the record of who waits for b with a time limit.
+func (b Blocker) Limited() Blocker { return b | blockerLimited }
+
 // Kind returns the sort of thing b is.
-func (b Blocker) Kind() BlockerKind { return BlockerKind(b >> blockerIDBits) }
+func (b Blocker) Kind() BlockerKind { return BlockerKind(b &^ blockerLimited >> blockerIDBits) }
 
 // ID returns b's id within its kind: a thread or scope id, an address, a descriptor.
 func (b Blocker) ID() uint64 { return uint64(b) & (1<<blockerIDBits - 1) }

@@ -121,7 +121,8 @@ func decodeThread(row *ThreadRow, b *[recordSize]byte) {
 	row.Since = Ticks(le.Uint64(b[16:24]))
 	row.Stack = StackID(le.Uint32(b[24:28]))
 	row.Scope = ScopeIndex(le.Uint32(b[28:32]))
-	row.Blocker = Blocker(le.Uint64(b[32:40]))
+	blocker := Blocker(le.Uint64(b[32:40]))
+	row.Blocker, row.Limited = blocker&^blockerLimited, blocker&blockerLimited != 0
 	row.Waker = ThreadID(le.Uint64(b[40:48]))
 	row.Mounts = le.Uint32(b[48:52])
 	row.Pins = le.Uint32(b[52:56])

@@ -358,10 +358,10 @@ func TestBlockers(t *testing.T) {
 		BlockScope(3):         "scope #3",
 		BlockLock(0xc0010000): "lock 0xc0010000",
 		BlockFile(7):          "file #7",
-		MakeBlocker(200, 5):   "unknown(200) 0x5",
+		MakeBlocker(100, 5):   "unknown(100) 0x5",
 	} {
-		if got := b.String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
+		if got, limited := b.String(), b.Limited().String(); got != want || limited != want {
+			t.Errorf("got %q, with a limit %q, want %q", got, limited, want)
 		}
 	}
 }

@@ -108,6 +108,7 @@ type ThreadRow struct {
 	State   State
 	Reason  Reason
 	Carrier CarrierID // it is or was last mounted on
+	Limited bool      // it waits for Blocker with a time limit
 
 	Scheduler SchedulerID // 0: not known
 }

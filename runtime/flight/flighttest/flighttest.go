@@ -32,6 +32,7 @@ type Thread struct {
 	Carrier flight.CarrierID // of mounted and pinned ones
 	Age     time.Duration    // how long it has been in State
 	Blocker flight.Blocker
+	Limited bool // it waits for Blocker with a time limit
 	Waker   flight.ThreadID
 	Creator flight.ThreadID
 	Mounts  int // besides the one that State implies
@@ -208,6 +209,9 @@ func (f *File) threads(s Spec) {
 			rec.Mounted(since, th.Carrier)
 		}
 		stack := f.stack(th.Stack)
+		if th.Limited {
+			th.Blocker = th.Blocker.Limited()
+		}
 		switch th.State {
 		case flight.StateNew, flight.StateFree:
 		case flight.StateRunnable:
