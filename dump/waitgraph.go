@@ -7,7 +7,7 @@ import (
 )
 
 // byCarriers is the kind of the blocker that stands for the carriers of a scheduler. No record has it.
-const byCarriers flight.BlockerKind = 0xff
+const byCarriers flight.BlockerKind = 0x7f
 
 func carriersOf(id flight.SchedulerID) flight.Blocker {
 	return flight.MakeBlocker(byCarriers, uint64(id))
