@@ -6,15 +6,23 @@
 //		return s.Join()
 //	})
 //
-// Scopes form a tree: the parent of a scope is the innermost open scope of the thread that opens it, or else
-// the scope that thread was forked in. vtdump and vtserve show that tree.
+// The first that fails cancels the others: their contexts end, and they are interrupted. [Options] have other policies, a deadline, a limit, a scheduler.
+// [Fork], a function, forks what has a result:
+//
+//	price := structured.Fork(s, func() (int, error) { return ask(shop) })
+//
+// Scopes form a tree: the parent of a scope is the innermost open scope of the thread or goroutine that opens it, or else
+// the scope that the thread was forked in, or for a goroutine that of the context. vtdump and vtserve show that tree.
+//
+// A [ScopedValue] is bound for the time of a call, and seen by what is called and by what that forks. It is in this package because a binding is nested among the scopes of its thread: whichever
+// is closed takes along what was opened later.
 //
 // # Concurrency
 //
 // A scope belongs to the thread or goroutine that opened it: only the owner may call Fork, Join and Close, and
-// any other caller is told by a panic. Cancel and Context may be called from anywhere.
+// any other caller is told by a panic. Its other methods may be called from anywhere.
 //
 // # Where to start reading
 //
-// [Run], then [Scope.Fork]; Scope.ended is where threads leave.
+// [Options.Run], then [Scope.Join]; task.Run is what forked threads execute, and nest.go has what a thread has opened. What a scope is made of is package flock, in internal.
 package structured

@@ -4,328 +4,268 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
-	"github.com/vtscope/vtscope/runtime/internal/coro"
 	"github.com/vtscope/vtscope/runtime/sched"
+	"github.com/vtscope/vtscope/runtime/structured/internal/flock"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
-// Errors of scopes.
+// Errors of scopes; test for them with errors.Is.
 var (
-	// ErrNotJoined is returned by Close for a scope in which threads were forked and that was never joined. The threads have ended.
+	// ErrNotJoined is returned by Close for a scope in which something was forked and that was never joined. The threads have ended.
 	ErrNotJoined = errors.New("closed without a join")
-	// ErrStructure is returned by Close for a scope whose owner had not closed a scope that it had opened later. Both are closed.
-	ErrStructure = errors.New("closed while an inner scope was open")
+	// ErrStructure is returned by Close for a scope whose owner had not closed a scope that it had opened later, or was in a call with values that it had bound later; by
+	// [Bindings.Run] for such a scope; and it is the error of a thread that has ended with an open scope. All are closed.
+	ErrStructure = errors.New("something inner was open")
 	// ErrGoexit is the error of a forked thread that called runtime.Goexit.
 	ErrGoexit = errors.New("thread called runtime.Goexit")
+	// ErrUnavailable is the error of a subtask that has no result (yet).
+	ErrUnavailable = errors.New("no result")
+	// ErrOptions is returned for options that are wrong.
+	ErrOptions = errors.New("wrong options")
 )
 
 // A Panic is what Join panics with when a forked thread has panicked.
 type Panic = vthread.Panic
 
+// A Factory makes a thread that executes f, without starting it, from what a scope says of it. It may change other fields of b than Scope:
+//
+//	func(b vthread.Builder, f func()) *vthread.Thread {
+//		b.Kind = vthread.OnOSThread
+//		return b.Unstarted(f)
+//	}
+type Factory = flock.Factory
+
+// Options describe a scope. The zero value is what [Open] takes. Options may be used for any number of scopes, if the policy may.
+type Options struct {
+	// Name is the scope's, in dumps and errors.
+	Name string
+
+	// Deadline cancels the scope when it comes, if that is before the context's own; see [Policy.OnTimeout]. Zero means none.
+	Deadline time.Time
+
+	// Policy decides when the scope is cancelled, and what Join returns. nil means a [Successful] of the scope's own.
+	Policy Policy
+
+	// Limit is how many forked threads execute at a time. Others are queued, in their order: they stand in dumps as new. 0 means no limit.
+	Limit int
+
+	// Scheduler executes the threads. nil means that of the owner if it is a virtual thread, or else the default.
+	Scheduler sched.Scheduler
+
+	// Factory makes the threads. nil means [vthread.Builder.Unstarted]. A fork panics if it makes none, one that was started, or one of another scope.
+	Factory Factory
+}
+
 // A Scope holds the threads that were forked in it. [Open] and [Run] make one.
 //
-// The first thread that fails (returns an error, panics or calls runtime.Goexit) cancels the scope's context.
+// It is cancelled, once, when its policy wants it, a thread panics, its context ends, or somebody calls Cancel or Close. That ends [Scope.Context], interrupts all its threads but the
+// one that does it, and lets nothing new begin: what is forked later, or is queued, is never executed, and what ends later has no result.
 type Scope struct {
-	id     flight.ScopeID
-	thread vthread.Scope // as its threads know it
-	name   string
+	flock  flock.Flock
+	policy Policy
+	around context.Context // as it was given, with the deadline
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	free   []func() bool // releases what the context holds
+	owner  caller
 
-	owner     *vthread.Thread // nil: a goroutine
-	goroutine uintptr         // that opened it
-	outer     *Scope          // what was innermost before; the owner's own
+	before *vthread.Scope // what was innermost; the owner's own, as all until mu
+	values *values
+	makes  vthread.Builder
+	joined bool
+	forked bool
+	again  bool // Join may be called again: it was interrupted
+	tells  bool // the owner calls OnComplete
 
-	closed, joined bool // the owner's own
-	forked         int
-
-	mu struct {
+	closed atomic.Bool // stored by the owner
+	mu     struct {
 		sync.Mutex
-		live   int // threads that have not ended
-		err    error
-		panic  *Panic
-		waiter *sched.Waiter // the owner, in wait
+		end      end
+		cause    error
+		missing  bool // of end: some subtasks have no result
+		pending  int  // subtasks without a result
+		settling int  // calls of OnComplete
+		panic    *Panic
+		told     bool              // a panic was delivered
+		raised   []*vthread.Thread // whose panic is known, and will be handled
+		late     []error           // that nobody was told
 	}
 }
 
+// An end tells why a scope was cancelled.
+type end uint8
+
+const (
+	open end = iota
+	byPolicy
+	byPanic
+	byTimeout
+	byOther // Cancel, or the context
+	byClose
+)
+
 type scopeKey struct{}
 
-var lastID atomic.Uint64
-
-// Open opens a scope named name. The caller becomes its owner, and closes it. The scope's context is derived from ctx; the end
-// of ctx ends it, but does not end threads that do not look at it.
+// Open opens a scope named name. The caller becomes its owner, and closes it. The scope's context is derived from ctx, and the end of ctx cancels the scope.
 func Open(ctx context.Context, name string) *Scope {
-	s := &Scope{id: flight.ScopeID(lastID.Add(1)), name: name, owner: vthread.Current(), goroutine: coro.Goroutine()}
-	s.thread.Ended, s.thread.Panicked = s.ended, s.panicked
-	s.thread.Owner, s.thread.Name = s, name
-	var parent *Scope
-	if s.owner != nil {
-		s.outer = known(s.owner.Innermost())
-		parent = s.outer
-		if parent == nil {
-			parent = known(s.owner.Scope())
-		}
-		s.owner.SetInnermost(&s.thread)
-	} else {
-		parent, _ = ctx.Value(scopeKey{}).(*Scope)
-		s.outer = parent
-		if parent != nil && !parent.mine() {
-			s.outer = nil
-		}
-	}
-	ctx, s.cancel = context.WithCancelCause(ctx)
-	s.ctx = context.WithValue(ctx, scopeKey{}, s)
-	s.thread.Context = s.ctx
-	if r := flight.Default(); r != nil {
-		now := flight.Now()
-		var at flight.ScopeIndex
-		if parent != nil {
-			at = parent.thread.Index
-		}
-		s.thread.Index = r.OpenScope(s.id, name, at, s.ownerID(), 0, now)
-		s.event(flight.EventScopeOpen, 0)
+	s, err := Options{Name: name}.Open(ctx)
+	if err != nil {
+		panic(err) // an invariant: these options are right
 	}
 	return s
 }
 
 // Run opens a scope, calls body with it, and closes it: when Run returns, or panics, all threads forked in the
-// scope have ended. It returns body's error, or else what Close returns. When body has not joined
+// scope have ended. It returns body's error, joined with what Close returns if that is something else. When body has not joined
 // the scope, its threads are cancelled and waited for.
-func Run(ctx context.Context, name string, body func(s *Scope) error) (err error) {
-	s := Open(ctx, name)
+func Run(ctx context.Context, name string, body func(s *Scope) error) error {
+	return Options{Name: name}.Run(ctx, body)
+}
+
+// Run is the function [Run] with options. The error is [ErrOptions] if they are wrong; then body is not called.
+func (o Options) Run(ctx context.Context, body func(s *Scope) error) (err error) {
+	if body == nil {
+		panic("structured: nil body")
+	}
+	s, err := o.Open(ctx)
+	if err != nil {
+		return err
+	}
 	defer func() {
-		if cerr := s.Close(); err == nil {
+		switch cerr := s.close(err != nil); {
+		case err == nil:
 			err = cerr
+		case cerr != nil:
+			err = errors.Join(err, cerr)
 		}
 	}()
 	return body(s)
 }
 
-// Name returns the scope's name.
-func (s *Scope) Name() string { return s.name }
+// check tells what is wrong.
+func (o *Options) check() error {
+	switch {
+	case o.Limit < 0:
+		return fmt.Errorf("structured: open scope %q: %w: limit %d", o.Name, ErrOptions, o.Limit)
+	case o.Policy != nil && reflect.ValueOf(o.Policy).Kind() == reflect.Pointer && reflect.ValueOf(o.Policy).IsNil():
+		return fmt.Errorf("structured: open scope %q: %w: policy is a nil %T", o.Name, ErrOptions, o.Policy)
+	}
+	return nil
+}
 
-// Context returns the scope's context. It is cancelled when a thread of the scope fails, by Cancel, and by
-// Close. [context.Cause] tells why.
+// Open is the function [Open] with options. The error is [ErrOptions] if they are wrong.
+func (o Options) Open(ctx context.Context) (*Scope, error) {
+	if ctx == nil {
+		panic("structured: nil context")
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	s := &Scope{owner: self(), policy: o.Policy, makes: vthread.Builder{Scheduler: o.Scheduler}}
+	if s.policy == nil {
+		s.policy = new(Successful)
+	}
+	s.before = s.owner.innermost()
+	parent := s.owner.around()
+	s.values = valuesOf(parent)
+	if parent == nil {
+		if p, _ := ctx.Value(scopeKey{}).(*Scope); p != nil {
+			parent = &p.flock.Scope
+		}
+	}
+	s.derive(ctx, &o)
+	deadline, _ := s.around.Deadline()
+	s.flock.Scope.Owner, s.flock.Scope.Panicked, s.flock.Scope.Context = s, s.handle, s.ctx
+	s.flock.Open(flock.Options{
+		Name: o.Name, Parent: parent, Owner: s.ownerID(), Deadline: deadline, Limit: o.Limit, Factory: o.Factory,
+	})
+	s.owner.setInnermost(&s.flock.Scope)
+	if s.around.Done() != nil {
+		s.free = append(s.free, context.AfterFunc(s.around, s.lookAtContext))
+	}
+	return s, nil
+}
+
+// derive makes the scope's contexts.
+func (s *Scope) derive(ctx context.Context, o *Options) {
+	s.around = ctx
+	if !o.Deadline.IsZero() {
+		var stop context.CancelFunc
+		s.around, stop = context.WithDeadlineCause(ctx, o.Deadline,
+			fmt.Errorf("structured: scope %q: %w", o.Name, context.DeadlineExceeded))
+		s.free = append(s.free, func() bool { stop(); return true })
+	}
+	inner, cancel := context.WithCancelCause(s.around)
+	s.cancel = cancel
+	s.ctx = context.WithValue(inner, scopeKey{}, s)
+}
+
+// Name returns the scope's name, also when it is closed.
+func (s *Scope) Name() string { return s.flock.Scope.Name }
+
+// Owner returns the thread that opened the scope, or nil for a goroutine, also when the scope is closed.
+func (s *Scope) Owner() *vthread.Thread { return s.owner.thread }
+
+// Context returns the scope's context, which ends when the scope is cancelled. [context.Cause] tells why: the first error or [*Panic], what
+// Cancel was given, the cause of the context around, or [context.Canceled] when there is no such thing. The contexts of the scope's threads ([vthread.Thread.Context]) are derived from it.
 func (s *Scope) Context() context.Context { return s.ctx }
 
-// Cancel cancels the scope's context. It does not wait.
-func (s *Scope) Cancel() { s.cancel(context.Canceled) }
-
-// Fork starts a thread in the scope that executes f. It does not block. It panics when the caller is not the
-// owner, or the scope was joined or closed.
-func (s *Scope) Fork(f func() error) *vthread.Thread { return s.ForkNamed("", f) }
-
-// ForkNamed is [Scope.Fork] with a name for the thread.
-func (s *Scope) ForkNamed(name string, f func() error) *vthread.Thread {
-	s.check("fork")
-	if s.joined {
-		panic(fmt.Sprintf("structured: fork in scope %q: it was joined", s.name))
-	}
-	s.mu.Lock()
-	s.mu.live++
-	s.mu.Unlock()
-	s.forked++
-	t, err := vthread.Builder{Name: name, Scope: &s.thread}.TryStart(func() {
-		if err := f(); err != nil {
-			s.fail(err)
-		}
-	})
-	s.event(flight.EventScopeFork, t.ID())
-	if err != nil {
-		s.fail(err)
-		s.ended(t, flight.ReasonRejected)
-	}
-	return t
-}
-
-// Join waits until all threads forked in the scope have ended. It returns the first error that one of them
-// returned; if the first to fail panicked, Join panics with a [*Panic]. A thread parks, a goroutine blocks.
-func (s *Scope) Join() error {
-	s.check("join")
-	s.joined = true
-	s.event(flight.EventScopeJoin, 0)
-	s.wait()
+// Cancelled reports whether the scope was cancelled. A closed one was.
+func (s *Scope) Cancelled() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.mu.panic; p != nil {
-		s.mu.panic = nil // it is delivered once
-		panic(p)
-	}
-	return s.mu.err
+	return s.mu.end != open
 }
 
-// Close cancels the scope's context, waits until all its threads have ended, and closes it. A panic of a thread that
-// no Join has delivered comes out of Close. Closing a closed scope does nothing.
-func (s *Scope) Close() error {
-	if s.closed {
-		return nil
-	}
-	s.check("close")
-	err := s.closeInner()
-	s.closed = true
-	s.cancel(context.Canceled)
-	s.wait()
-	if s.owner != nil {
-		if s.outer != nil {
-			s.owner.SetInnermost(&s.outer.thread)
-		} else {
-			s.owner.SetInnermost(nil)
-		}
-	}
-	s.event(flight.EventScopeClose, 0)
-	flight.Default().CloseScope(s.thread.Index)
-	s.mu.Lock()
-	p := s.mu.panic
-	s.mu.panic = nil
-	s.mu.Unlock()
-	if p != nil {
-		panic(p)
-	}
-	if p, _ := err.(*Panic); p != nil { // of an inner scope's thread
-		panic(p)
-	}
-	if s.forked > 0 && !s.joined {
-		err = errors.Join(err, fmt.Errorf("structured: scope %q: %w", s.name, ErrNotJoined))
-	}
-	return err
-}
+// Closed reports whether the scope was closed: all its threads have ended.
+func (s *Scope) Closed() bool { return s.closed.Load() }
 
-// closeInner closes the scopes that the owner has opened in s and not closed. A panic that comes out of one is
-// the error: s has threads to wait for before it may go on.
-func (s *Scope) closeInner() (err error) {
-	if s.owner == nil {
-		return nil
-	}
-	for {
-		inner := known(s.owner.Innermost())
-		if inner == nil || inner == s {
-			return err
-		}
-		p, cerr := inner.closeCaught()
-		if _, before := err.(*Panic); before {
-			continue
-		}
-		if p != nil {
-			err = p
-			continue
-		}
-		err = fmt.Errorf("structured: scope %q: %w: %q", s.name, ErrStructure, inner.name)
-		if cerr != nil && !errors.Is(cerr, ErrNotJoined) {
-			err = errors.Join(err, cerr)
-		}
-	}
-}
+// Threads returns the threads of the scope that were started and have not ended, without those that are queued. The caller owns the slice.
+func (s *Scope) Threads() []*vthread.Thread { return s.flock.Threads() }
 
-// closeCaught is Close that returns a child's panic.
-func (s *Scope) closeCaught() (p *Panic, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			var ours bool
-			if p, ours = v.(*Panic); !ours {
-				panic(v)
-			}
+// Contains reports whether t was forked in s, or in a scope within: one that the owner or a thread of s has opened.
+func (s *Scope) Contains(t *vthread.Thread) bool {
+	for in := t.Scope(); in != nil; in = parentOf(in) {
+		if in == &s.flock.Scope {
+			return true
 		}
-	}()
-	return nil, s.Close()
+	}
+	return false
 }
 
 // String returns the scope's name and how many of its threads have not ended.
 func (s *Scope) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return fmt.Sprintf("scope %q, %d of its threads running", s.name, s.mu.live)
-}
-
-// known is the scope that a thread knows as v.
-func known(v *vthread.Scope) *Scope {
-	if v == nil {
-		return nil
+	live, queued := s.flock.Count()
+	if queued > 0 {
+		return fmt.Sprintf("scope %q, %d of its threads running, %d queued", s.Name(), live-queued, queued)
 	}
-	s, _ := v.Owner.(*Scope)
-	return s
-}
-
-// ended is called by package vthread.
-func (s *Scope) ended(_ *vthread.Thread, how flight.Reason) {
-	if how == flight.ReasonGoexit {
-		s.fail(ErrGoexit)
-	}
-	s.mu.Lock()
-	s.mu.live--
-	var w *sched.Waiter
-	if s.mu.live == 0 {
-		w, s.mu.waiter = s.mu.waiter, nil
-	}
-	s.mu.Unlock()
-	if w != nil {
-		w.Wake()
-	}
-}
-
-func (s *Scope) wait() {
-	s.mu.Lock()
-	if s.mu.live == 0 {
-		s.mu.Unlock()
-		return
-	}
-	w := sched.NewWaiter(sched.Current())
-	s.mu.waiter = w
-	s.mu.Unlock()
-	flight.Default().SetScopeState(s.thread.Index, flight.ScopeJoining)
-	w.Wait(sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonScopeJoin, Blocker: flight.BlockScope(s.id)})
-	flight.Default().SetScopeState(s.thread.Index, flight.ScopeOpen)
-}
-
-func (s *Scope) panicked(t *vthread.Thread, value any, stack []byte) {
-	p := &Panic{Thread: t.Label(), Value: value, Stack: stack}
-	s.mu.Lock()
-	if s.mu.err == nil {
-		s.mu.err, s.mu.panic = p, p
-	}
-	s.mu.Unlock()
-	s.cancel(p)
-}
-
-func (s *Scope) fail(err error) {
-	s.mu.Lock()
-	if s.mu.err == nil {
-		s.mu.err = err
-	}
-	s.mu.Unlock()
-	s.cancel(err)
+	return fmt.Sprintf("scope %q, %d of its threads running", s.Name(), live)
 }
 
 // mine reports whether the caller is the owner.
-func (s *Scope) mine() bool {
-	if s.owner != nil {
-		return vthread.Current() == s.owner
-	}
-	return coro.Goroutine() == s.goroutine
-}
+func (s *Scope) mine() bool { return self() == s.owner }
+
+// hides reports whether the caller may not see results yet.
+func (s *Scope) hides() bool { return s.mine() && !s.joined && !s.tells && !s.closed.Load() }
 
 func (s *Scope) check(what string) {
 	switch {
-	case s.closed:
-		panic(fmt.Sprintf("structured: %s in scope %q: it is closed", what, s.name))
 	case !s.mine():
-		panic(fmt.Sprintf("structured: %s in scope %q: only its owner may", what, s.name))
+		panic(fmt.Sprintf("structured: %s in scope %q: only its owner may", what, s.Name()))
+	case s.closed.Load():
+		panic(fmt.Sprintf("structured: %s in scope %q: it is closed", what, s.Name()))
 	}
 }
 
 func (s *Scope) ownerID() flight.ThreadID {
-	if s.owner == nil {
+	if s.owner.thread == nil {
 		return 0
 	}
-	return s.owner.ID()
-}
-
-func (s *Scope) event(k flight.Kind, t flight.ThreadID) {
-	if t == 0 {
-		t = s.ownerID()
-	}
-	sched.Emit(k, t, uint64(s.id))
+	return s.owner.thread.ID()
 }

@@ -64,31 +64,43 @@ type handler struct {
 // ServeHTTP is the server's side.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pattern := h.pattern(r)
-	scope := structured.Open(r.Context(), cmp.Or(pattern, h.name))
-	q := &request{h.next, w, r}
-	thread := scope.ForkNamed(threadName(r.Method, pattern), q.serve)
-	stop := context.AfterFunc(r.Context(), func() { _ = thread.Interrupt() }) // it is refused when there is nobody to interrupt
+	q := &request{next: h.next, w: w, r: r}
+	fork := func(ctx context.Context) (*structured.Scope, *vthread.Thread) {
+		scope := structured.Open(ctx, cmp.Or(pattern, h.name))
+		return scope, scope.ForkNamed(threadName(r.Method, pattern), q.serve)
+	}
+	scope, thread := fork(r.Context())
+	if thread == nil { // the request has ended already; next is told all the same
+		_ = scope.Close()
+		scope, thread = fork(context.WithoutCancel(r.Context()))
+		_ = thread.Interrupt() // it is refused when there is nobody to interrupt
+	}
 	err := end(scope)
-	stop()
 	p, panicked := err.(*structured.Panic)
 	switch {
-	case err == nil:
-	case err == structured.ErrGoexit:
-		runtime.Goexit()
 	case panicked && aborts(p):
 		panic(http.ErrAbortHandler)
 	case panicked:
 		panic(p)
+	case q.returned:
+	case q.began:
+		runtime.Goexit()
 	default:
 		panic(fmt.Errorf("vhttp: %s: %w", scope.Name(), err)) // the scheduler has refused the thread
 	}
 }
 
-// end waits for the thread of the scope, and returns how it ended.
-func end(s *structured.Scope) (err error) {
-	defer s.Close() // which has nothing more to say after the join
-	defer catch(&err)
-	return s.Join()
+// end waits for the thread of the scope, and returns its panic, if there was one. When the request's context ends the scope is cancelled, and Join does not wait for the thread.
+func end(s *structured.Scope) error {
+	joined := caught(s.Join)
+	if joined == vthread.ErrInterrupted {
+		defer func() { _ = vthread.Current().Interrupt() }() // it is for this handler's caller
+	}
+	closed := caught(s.Close)
+	if p, ok := closed.(*structured.Panic); ok {
+		return p
+	}
+	return joined
 }
 
 // aborts reports whether a thread has panicked with http.ErrAbortHandler: the handler's, or one that it has joined.
@@ -123,16 +135,17 @@ func threadName(method, pattern string) string {
 
 // A request is one on its way through a thread.
 type request struct {
-	next http.Handler
-	w    http.ResponseWriter
-	r    *http.Request
+	next            http.Handler
+	w               http.ResponseWriter
+	r               *http.Request
+	began, returned bool // the thread's; the server's side reads them when that has ended
 }
 
 // serve is the thread's side.
 func (q *request) serve() error {
+	q.began = true
 	me := vthread.Current()
 	r := q.r.WithContext(me.Context())
-	returned := false
 	defer func() {
 		// The server removes the files of forms, and handlers around this one may log the pattern.
 		q.r.Pattern, q.r.Form, q.r.PostForm, q.r.MultipartForm = r.Pattern, r.Form, r.PostForm, r.MultipartForm
@@ -140,54 +153,45 @@ func (q *request) serve() error {
 			return
 		}
 		v := recover() // the guilty frames stand until this function returns
-		left := q.closeLeft(me)
+		left := q.closeLeft()
 		switch {
 		case v != nil:
 			q.log(left)
 			panic(v)
-		case returned && left != nil:
+		case q.returned && left != nil:
 			panic(left)
 		}
 		q.log(left)
 	}()
 	q.next.ServeHTTP(q.w, r)
-	returned = true
+	q.returned = true
 	return nil
 }
 
 // closeLeft closes the scopes that the handler has left open, and returns the first panic of one of their threads, or nil.
-func (q *request) closeLeft(me *vthread.Thread) (first error) {
-	for open := me.Innermost(); open != nil; open = me.Innermost() {
-		switch err := closeCaught(open.Owner.(*structured.Scope)).(type) {
-		case nil:
-		case *structured.Panic:
-			if first == nil {
-				first = err
-				continue
-			}
-			q.log(err)
-		default:
-			q.log(err)
+func (q *request) closeLeft() (first error) {
+	for _, err := range structured.CloseLeft() {
+		if _, panicked := err.(*structured.Panic); panicked && first == nil {
+			first = err
+			continue
 		}
+		q.log(err)
 	}
 	return first
 }
 
-// closeCaught returns a panic of one of the scope's threads as its error.
-func closeCaught(s *structured.Scope) (err error) {
-	defer catch(&err)
-	return s.Close()
-}
-
-// catch makes a panic of a scope's thread an error.
-func catch(err *error) {
-	switch v := recover().(type) {
-	case nil:
-	case *structured.Panic:
-		*err = v
-	default:
-		panic(v)
-	}
+// caught calls f and returns a panic of a scope's thread as its error.
+func caught(f func() error) (err error) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case *structured.Panic:
+			err = v
+		default:
+			panic(v)
+		}
+	}()
+	return f()
 }
 
 // log tells of a mistake of the handler that nobody else is told of, as the server tells of others.

@@ -103,11 +103,11 @@ var primitives = map[string]func(){
 		no := errors.New("no")
 		cancelled := false
 		err := structured.Run(context.Background(), "scope", func(s *structured.Scope) error {
-			s.Fork(func() error { return no })
 			s.Fork(func() error {
 				defer func() { cancelled = true }()
 				return vthread.SleepContext(s.Context(), time.Hour)
 			})
+			s.Fork(func() error { return no })
 			return s.Join()
 		})
 		if err != no || !cancelled {

@@ -224,7 +224,7 @@ const module = "github.com/vtscope/vtscope/runtime/"
 // mechanisms are the packages whose frames tell a reader nothing about a test.
 var mechanisms = [...]string{
 	"runtime.", "iter.", "testing.",
-	module + "sched.", module + "vthread.", module + "vsync.", module + "structured.", module + "continuation.", module + "internal/",
+	module + "sched.", module + "vthread.", module + "vsync.", module + "structured.", module + "structured/", module + "continuation.", module + "internal/",
 	module + "vttest.(*bubble).", module + "vttest.(*plan).",
 }
 
