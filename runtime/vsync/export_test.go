@@ -3,19 +3,29 @@ package vsync
 import "fmt"
 
 // Waiting returns how many wait for a synchronizer.
-func Waiting(of any) int {
-	var q *waiters
+func Waiting(of any) (n int) {
+	for _, q := range queues(of) {
+		q.Lock()
+		n += q.n
+		q.Unlock()
+	}
+	return n
+}
+
+func queues(of any) []*waiters {
 	switch s := of.(type) {
 	case *Mutex:
-		q = &s.waiters
+		return []*waiters{&s.waiters}
 	case *ReentrantMutex:
-		q = &s.mu.waiters
-	default:
-		panic(fmt.Sprintf("vsync: a %T has no waiters", of))
+		return queues(&s.mu)
+	case *RWMutex:
+		return append(queues(&s.writer), &s.readers, &s.drain)
+	case *Cond:
+		return []*waiters{&s.waiters}
+	case *Semaphore:
+		return []*waiters{&s.waiters, &s.doomed}
 	}
-	q.Lock()
-	defer q.Unlock()
-	return q.n
+	panic(fmt.Sprintf("vsync: a %T has no waiters", of))
 }
 
 // Tried returns how many of those who wait for m were woken once.
@@ -45,3 +55,13 @@ func WakeFirst(m *Mutex) {
 	q.Unlock()
 	n.wake()
 }
+
+// CopyOf returns a copy of c, which vet would find.
+func CopyOf(c *Cond) *Cond {
+	d := &Cond{L: c.L}
+	d.self.Store(c.self.Load())
+	return d
+}
+
+// Unfair reports whether s is.
+func Unfair(s *Semaphore) bool { return s.unfair }

@@ -116,7 +116,7 @@ func (m *Mutex) Lock() {
 	self := holderOf(me)
 	if w := m.word.Load(); w&(locked|woken) != 0 || !m.word.CompareAndSwap(w, w|self|locked) {
 		if !m.try(self, 0) {
-			_ = m.lock(me, always)
+			_ = m.lock(me, always, m.pause())
 		}
 	}
 }
@@ -139,11 +139,11 @@ func (m *Mutex) lockWithin(l *sched.Limits) error {
 	if sched.Simulating() {
 		return m.lockWithinSimulated(me, l)
 	}
-	return m.lock(me, l)
+	return m.lock(me, l, m.pause())
 }
 
-// lock takes the lock within limits for the caller, on which me is mounted.
-func (m *Mutex) lock(me *sched.Task, l *sched.Limits) error {
+// lock takes the lock within limits for the caller, on which me is mounted. p is what a dump shows of it meanwhile.
+func (m *Mutex) lock(me *sched.Task, l *sched.Limits, p sched.Pause) error {
 	self := holderOf(me)
 	if m.spin(self, 0) {
 		return nil
@@ -154,7 +154,7 @@ func (m *Mutex) lock(me *sched.Task, l *sched.Limits) error {
 		if !m.queue(n.ready(me, l), token) {
 			return nil
 		}
-		got, err := m.waiters.await(n, l, m.pause(), m)
+		got, err := m.waiters.await(n, l, p, m)
 		switch {
 		case err != nil:
 			return err
@@ -317,4 +317,6 @@ func (m *Mutex) pause() sched.Pause {
 	return sched.Pause{State: flight.StateBlocked, Reason: flight.ReasonLock, Blocker: m.blocker()}
 }
 
-func (m *Mutex) blocker() flight.Blocker { return flight.BlockLock(uintptr(unsafe.Pointer(m))) }
+func (m *Mutex) blocker() flight.Blocker {
+	return flight.BlockAt(flight.BlockedByMutex, uintptr(unsafe.Pointer(m)))
+}

@@ -29,6 +29,7 @@ type lock interface {
 var locks = map[string]func() lock{
 	"mutex":     func() lock { return new(vsync.Mutex) },
 	"reentrant": func() lock { return new(vsync.ReentrantMutex) },
+	"rwmutex":   func() lock { return new(vsync.RWMutex) },
 }
 
 // eachLock runs f for each kind of locks.
@@ -632,7 +633,8 @@ func TestALockIsNotHandedToARefusedThread(t *testing.T) {
 func TestUnlockOfAFreeLockPanics(t *testing.T) {
 	eachLock(t, func(t *testing.T, mu lock) {
 		fromBoth(t, func(t *testing.T) {
-			if got := fmt.Sprint(panics(mu.Unlock)); got != "vsync: unlock of unlocked mutex" && got != "vsync: unlock of unlocked reentrant mutex" {
+			want := map[string]bool{"vsync: unlock of unlocked mutex": true, "vsync: unlock of unlocked reentrant mutex": true, "vsync: Unlock of unlocked RWMutex": true}
+			if got := fmt.Sprint(panics(mu.Unlock)); !want[got] {
 				t.Errorf("got %q", got)
 			}
 			mu.Lock() // it is as it was

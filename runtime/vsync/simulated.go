@@ -17,7 +17,7 @@ func (m *Mutex) lockSimulated() { _ = m.lockWithinSimulated(sched.Current(), alw
 
 func (m *Mutex) lockWithinSimulated(me *sched.Task, l *sched.Limits) error {
 	sched.Point(sched.OpLock, m.blocker())
-	if err := m.lock(me, l); err != nil {
+	if err := m.lock(me, l, m.pause()); err != nil {
 		return err
 	}
 	sched.Note(sched.OpLocked, m.blocker())

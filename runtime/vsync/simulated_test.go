@@ -91,3 +91,120 @@ func TestReentrantMutexInSimulatedSchedules(t *testing.T) {
 		}
 	})
 }
+
+func TestRWMutexInSimulatedSchedules(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		var mu vsync.RWMutex
+		readers, writers, writes := 0, 0, 0
+		read := func() {
+			readers++
+			vthread.Yield()
+			if writers != 0 {
+				t.Error("a writer is inside with a reader")
+			}
+			readers--
+			mu.RUnlock()
+		}
+		write := func() {
+			writers++
+			if readers != 0 || writers != 1 {
+				t.Errorf("%d readers and %d writers are inside", readers, writers)
+			}
+			vthread.Yield()
+			writers--
+			writes++
+			mu.Unlock()
+		}
+		together(
+			func() { mu.RLock(); read() },
+			func() { mu.RLock(); vthread.Sleep(2 * time.Millisecond); read() },
+			func() { mu.Lock(); write() },
+			func() { mu.Lock(); write() },
+			func() {
+				if mu.LockFor(time.Millisecond) == nil {
+					write()
+				}
+			},
+			func() {
+				if mu.RLockFor(time.Millisecond) == nil {
+					read()
+				}
+			},
+		)
+		if !mu.TryLock() || writes < 2 {
+			t.Errorf("the lock is held, or there were %d writes, want 2 or more", writes)
+		}
+	})
+}
+
+func TestCondInSimulatedSchedules(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		c := vsync.NewCond(new(vsync.Mutex))
+		items, taken := 0, 0
+		take := func() {
+			c.L.Lock()
+			for items == 0 {
+				c.Wait()
+			}
+			items--
+			taken++
+			c.L.Unlock()
+		}
+		together(take, take, func() {
+			c.L.Lock()
+			defer c.L.Unlock()
+			if err := c.WaitFor(time.Millisecond); err == nil {
+				c.Signal() // it was for another
+			}
+		}, func() {
+			for range 2 {
+				c.L.Lock()
+				items++
+				c.L.Unlock()
+				c.Signal()
+			}
+		})
+		if taken != 2 {
+			t.Errorf("%d were taken, want 2", taken)
+		}
+	})
+}
+
+func TestSemaphoreInSimulatedSchedules(t *testing.T) {
+	eachSemaphore(t, 3, func(t *testing.T, model *vsync.Semaphore) {
+		simulate(t, func(t *testing.T) {
+			s := vsync.NewSemaphore(3)
+			if vsync.Unfair(model) {
+				s = vsync.NewUnfairSemaphore(3)
+			}
+			taken := int64(0)
+			use := func(n int64) {
+				if taken += n; taken > 3 {
+					t.Errorf("%d are taken", taken)
+				}
+				vthread.Yield()
+				taken -= n
+				s.Release(n)
+			}
+			together(
+				func() { s.Acquire(1); vthread.Sleep(2 * time.Millisecond); use(1) },
+				func() { s.Acquire(2); use(2) },
+				func() { s.Acquire(3); use(3) },
+				func() { s.Acquire(1); use(1) },
+				func() {
+					if s.AcquireFor(3, time.Millisecond) == nil {
+						use(3)
+					}
+				},
+				func() {
+					if s.TryAcquire(2) {
+						use(2)
+					}
+				},
+			)
+			if s.Free() != 3 {
+				t.Errorf("%d are free, want 3", s.Free())
+			}
+		})
+	})
+}

@@ -1,0 +1,143 @@
+package vsync
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/sched"
+)
+
+// A Cond is where threads and goroutines wait until something has changed that a lock guards. They wait in the order in which they came, and
+// never go on without a reason.
+type Cond struct {
+	// L is held by who calls Wait. It is any lock; a thread that waits for one of this package again gives its carrier away.
+	L sync.Locker
+
+	waiters waiters
+	self    atomic.Uintptr // where it is, once it is used
+}
+
+// NewCond returns a condition of what l guards.
+func NewCond(l sync.Locker) *Cond { return &Cond{L: l} }
+
+// Wait unlocks c.L, waits until it is chosen by Signal or Broadcast, and locks c.L again. A thread parks, a goroutine blocks. Interrupts play
+// no part.
+func (c *Cond) Wait() { _ = c.wait(always) }
+
+// WaitInterruptibly is [Cond.Wait] for who may be interrupted: if the calling thread is while it waits, or was before, WaitInterruptibly clears the interrupt
+// status and returns [ErrInterrupted]. It has locked c.L again in any case. Who was chosen is not interrupted any more.
+func (c *Cond) WaitInterruptibly() error { return c.wait(alert) }
+
+// WaitFor is [Cond.WaitInterruptibly] for at most d; then it returns [ErrTimeout].
+func (c *Cond) WaitFor(d time.Duration) error { return c.wait(within(d)) }
+
+// WaitContext is [Cond.WaitInterruptibly] that also returns when ctx ends, or had ended before, with its cause.
+func (c *Cond) WaitContext(ctx context.Context) error { return c.wait(inContext(ctx)) }
+
+func (c *Cond) wait(l *sched.Limits) error {
+	c.check()
+	me := sched.Current()
+	if err := ended(me, l); err != nil {
+		return err
+	}
+	n := c.queue(me, l)
+	c.unlock(n)
+	defer c.L.Lock()
+	for {
+		if got, err := c.waiters.await(n, l, c.pause(), c); got || err != nil {
+			return err
+		}
+		n = c.queue(me, l)
+	}
+}
+
+func (c *Cond) queue(me *sched.Task, l *sched.Limits) *waiter {
+	n := new(waiter).ready(me, l)
+	q := &c.waiters
+	q.Lock()
+	q.pushLocked(n)
+	q.Unlock()
+	return n
+}
+
+// unlock unlocks c.L for n, which stands in the queue. If that panics, it does not any more.
+func (c *Cond) unlock(n *waiter) {
+	unlocked := false
+	defer func() {
+		if !unlocked {
+			c.drop(n)
+		}
+	}()
+	c.L.Unlock()
+	unlocked = true
+}
+
+// drop takes n from the queue, or passes on that it was chosen.
+func (c *Cond) drop(n *waiter) {
+	q := &c.waiters
+	q.Lock()
+	if n.in {
+		q.removeLocked(n)
+		q.Unlock()
+		return
+	}
+	q.Unlock()
+	if got, _ := q.await(n, always, c.pause(), c); got {
+		c.Signal()
+	}
+}
+
+func (c *Cond) leftLocked(*waiter) {}
+
+// Signal lets the one go on that has waited longest, if any. The caller may hold c.L, or not. It does not block.
+func (c *Cond) Signal() {
+	c.check()
+	sched.Point(sched.OpPoint, c.blocker())
+	for q := &c.waiters; ; {
+		q.Lock()
+		n := q.first
+		if n == nil {
+			q.Unlock()
+			break
+		}
+		q.takeLocked(n)
+		q.Unlock()
+		if n.wake() {
+			break
+		}
+	}
+	sched.Point(sched.OpPoint, c.blocker())
+}
+
+// Broadcast lets all go on that wait. The caller may hold c.L, or not. It does not block.
+func (c *Cond) Broadcast() {
+	c.check()
+	sched.Point(sched.OpPoint, c.blocker())
+	q := &c.waiters
+	q.Lock()
+	n := q.takeAllLocked()
+	q.Unlock()
+	for next := n; n != nil; n = next {
+		next = n.next
+		n.wake()
+	}
+	sched.Point(sched.OpPoint, c.blocker())
+}
+
+// check panics if c is a copy.
+func (c *Cond) check() {
+	here := uintptr(unsafe.Pointer(c))
+	if at := c.self.Load(); at != here && (at != 0 || !c.self.CompareAndSwap(0, here) && c.self.Load() != here) {
+		panic("vsync: Cond is copied")
+	}
+}
+
+func (c *Cond) pause() sched.Pause {
+	return sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonCondition, Blocker: c.blocker()}
+}
+
+func (c *Cond) blocker() flight.Blocker { return flight.BlockCondition(uintptr(unsafe.Pointer(c))) }
