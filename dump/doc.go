@@ -18,9 +18,12 @@
 // [TakeWaits] reads who waits for whom: what threads and goroutines wait for, who holds it, and which of them are in a deadlock: [Waits], which
 // [WaitsText] and [WaitsJSON] print.
 //
+// [Check] makes the [Checks] on two looks at a process, [TakeLook], some time apart: [Findings], which [FindingsText] and [FindingsJSON] print.
+//
 // # The JSON documents
 //
-// [JSON], [SchedulersJSON] and [WaitsJSON] write one document. Its "format" is [Format], [SchedulersFormat] or [WaitsFormat]; a change that an old reader would misread
+// [JSON], [SchedulersJSON], [WaitsJSON] and [FindingsJSON] write one document. Its "format" is [Format], [SchedulersFormat], [WaitsFormat] or
+// [FindingsFormat]; a change that an old reader would misread
 // changes that string. Names are lower_snake; durations are whole nanoseconds and their names end in
 // _ns; times are RFC 3339; states and reasons stand by their names in [flight.States] and
 // [flight.Reasons]; ids are numbers; "key" is an opaque string that stays the same for the same scope
@@ -35,5 +38,6 @@
 //
 // snapshot.go is the model, take.go the way from a flight file, fold.go the grouping, text.go the page
 // a person reads. schedulers.go, takeschedulers.go, delays.go and schedulerstext.go are the same for schedulers;
-// waits.go, takewaits.go, waitgraph.go, tellwaits.go and waitstext.go for who waits for whom.
+// waits.go, takewaits.go, waitgraph.go, tellwaits.go and waitstext.go for who waits for whom; findings.go,
+// checks.go and findingstext.go are the checks.
 package dump

@@ -60,7 +60,7 @@ func readWaits(ctx context.Context, r *flight.Reader, began time.Time) (*waitsTa
 	p := processOf(r, began)
 	t := &waitsTaker{
 		r: r, now: r.Now(),
-		out:     &Waits{Format: WaitsFormat, Taken: began, AsOf: p.LastSeen, Process: p, Deadlocks: []Deadlock{}, Groups: []WaitGroup{}},
+		out:     &Waits{Format: WaitsFormat, Taken: began, AsOf: p.LastSeen, Process: p, Deadlocks: []Deadlock{}, Groups: []WaitGroup{}, Orphans: []Orphan{}},
 		indexOf: map[flight.ScopeID]flight.ScopeIndex{}, blockers: map[flight.Blocker]*flight.BlockerRow{},
 		goroutines: map[flight.Party]waiter{}, seized: map[flight.SchedulerID]bool{},
 		tree: newTree(), asked: newIDSet(), stacks: newStackTable(r.Stack),

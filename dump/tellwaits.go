@@ -89,6 +89,24 @@ func (t *waitsTaker) tell(all [][]waitLink) {
 		t.out.Groups = append(t.out.Groups, g)
 	}
 	t.out.Stacks = t.stacks.stacks
+	t.orphans()
+}
+
+// orphans lists the scopes whose owners have no record any more.
+func (t *waitsTaker) orphans() {
+	if t.unrecorded {
+		return
+	}
+	for i := range t.scopes {
+		s := &t.scopes[i]
+		if s.Owner == 0 || s.State == flight.ScopeFree || s.State == flight.ScopeClosed {
+			continue
+		}
+		if _, found := t.asked.rows[s.Owner]; !found {
+			t.out.Orphans = append(t.out.Orphans, Orphan{s.ID, t.path(t.family(s.Index)), s.Owner, t.ago(s.Opened)})
+		}
+	}
+	slices.SortStableFunc(t.out.Orphans, func(a, b Orphan) int { return cmp.Compare(b.Open, a.Open) })
 }
 
 // lockOf returns the deadlock that a pair is in or waits for, 0 for none.

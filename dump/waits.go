@@ -33,6 +33,7 @@ type Waits struct {
 	Deadlocks []Deadlock  `json:"deadlocks"` // most threads first
 	Groups    []WaitGroup `json:"groups"`    // those of deadlocks first, then by falling count
 	Rest      Rest        `json:"rest"`      // what is in no group of Groups
+	Orphans   []Orphan    `json:"orphans"`   // open scopes whose owner has ended, longest open first
 	Stacks    []Stack     `json:"stacks"`    // distinct stacks, to which the others have indexes; -1 stands for none
 }
 
@@ -113,6 +114,14 @@ type Keeper struct {
 	Held  time.Duration `json:"held_ns,omitempty"` // how long it has held it; 0: not known
 	For   time.Duration `json:"for_ns,omitempty"`  // how long it has been in State
 	Stack int           `json:"stack"`             // where it waits: index in [Waits.Stacks]
+}
+
+// An Orphan is an open scope whose owner, a thread, has ended without closing it.
+type Orphan struct {
+	ID    flight.ScopeID  `json:"id"`
+	Scope []string        `json:"scope"` // names from below the root's
+	Owner flight.ThreadID `json:"owner"`
+	Open  time.Duration   `json:"open_ns"` // since it was opened
 }
 
 // ScopeName writes the path of a scope as "orders/checkout", or "root".

@@ -4,6 +4,7 @@
 //	vtdump 4711              prints the threads of one, grouped
 //	vtdump scheduler 4711    prints its schedulers: figures, delays, carriers, pins
 //	vtdump waits 4711        prints who waits for whom, deadlocks first
+//	vtdump findings 4711     checks for scopes that grow or were left, and threads that wait too long
 //
 // It reads the process's flight file: the process is not paused, and may hang, be stopped, or be gone.
 // vtdump -h and docs/cli.md explain everything.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vtscope/vtscope/dump"
 )
 
 // settings is what the arguments ask for.
@@ -21,6 +23,7 @@ type settings struct {
 	depth    int
 	internal bool
 	growth   time.Duration
+	checks   checks
 	ascii    bool
 	color    string
 	width    int
@@ -36,8 +39,9 @@ const (
 	commandThreads
 	commandScheduler
 	commandWaits
+	commandFindings
 
-	everyCommand = commandList | commandThreads | commandScheduler | commandWaits
+	everyCommand = commandList | commandThreads | commandScheduler | commandWaits | commandFindings
 )
 
 // A form is a way to call vtdump. Parser, help and docs/cli.md derive from it.
@@ -54,6 +58,7 @@ var forms = []form{
 	{commandThreads, "", true, "print the threads of one process, grouped by scope and stack", []string{"text", "json", "folded"}},
 	{commandScheduler, "scheduler", true, "print its schedulers: figures, delays, carriers, where threads were pinned", []string{"text", "json"}},
 	{commandWaits, "waits", true, "print who waits for whom: deadlocks first, then what is waited for and who holds it", []string{"text", "json"}},
+	{commandFindings, "findings", true, "check it for scopes that grow or were left, threads that wait too long or for nobody", []string{"text", "json"}},
 }
 
 // call writes "vtdump [FLAGS] scheduler TARGET".
@@ -103,8 +108,11 @@ var flags = []flagRow{
 		func(s *settings, v string) (err error) { s.depth, err = natural(v); return }},
 	{"internal", "", "", "show the frames of vtscope's and Go's runtime too", commandThreads,
 		func(s *settings, v string) error { s.internal = true; return nil }},
-	{"growth", "", "DURATION", "take two snapshots so far apart, such as 2s, and mark what grew and shrank", commandThreads,
+	{"growth", "", "DURATION", "take two snapshots so far apart, such as 2s, and mark what grew and shrank; of findings compare " +
+		"them (default 2s if the process runs)", commandThreads | commandFindings,
 		func(s *settings, v string) (err error) { s.growth, err = duration(v); return }},
+	{"check", "", "NAME=N", "check NAME of findings finds from N on, or nothing with NAME=off: " + strings.Join(dump.CheckNames(), ", "), commandFindings,
+		func(s *settings, v string) error { return s.checks.set(v) }},
 	{"format", "f", "FORMAT", "text, json (one document) or folded (for flame graphs)", everyCommand,
 		func(s *settings, v string) (err error) { s.format, err = word(v, formats); return }},
 	{"json", "", "", "the same as --format json", everyCommand,
@@ -261,6 +269,30 @@ func (r *flagRow) usage() string {
 		return "--" + r.name
 	}
 	return "--" + r.name + " " + r.arg
+}
+
+// checks is what the flags --check say.
+type checks struct{ dump.CheckOptions }
+
+func (c *checks) set(v string) error {
+	name, value, _ := strings.Cut(v, "=")
+	if _, err := word(name, dump.CheckNames()); err != nil {
+		return err
+	}
+	if value == "off" {
+		c.Off = append(c.Off, name)
+		return nil
+	}
+	n, err := natural(value)
+	if err != nil || n < 1 {
+		return fmt.Errorf("want %s=off, or a whole number from 1 on", name)
+	}
+	if c.Threshold == nil {
+		c.Threshold = map[string]int{}
+	}
+	c.Threshold[name] = n
+	c.Off = slices.DeleteFunc(c.Off, func(off string) bool { return off == name })
+	return nil
 }
 
 func natural(v string) (int, error) {

@@ -3,13 +3,15 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/vtscope/vtscope/dump"
 )
 
 const summary = `vtdump shows what the threads of a vtscope process do: a tree of its scopes with counts, and in each
 scope the groups of threads that wait at the same place. It reads the process's flight file, so the
 process is not paused, needs not cooperate, and may hang, be stopped, or be gone. vtdump scheduler
 shows the schedulers that the threads run on; vtdump waits shows who waits for whom, and finds
-deadlocks.
+deadlocks; vtdump findings checks for other trouble.
 `
 
 // An example is a call worth knowing.
@@ -23,6 +25,8 @@ var examples = []example{
 	{"vtdump --json 4711 | jq '.groups[0]'", "the largest group"},
 	{"vtdump scheduler 4711", "who holds its carriers?"},
 	{"vtdump waits 4711", "who waits for whom, and for ever?"},
+	{"vtdump findings 4711", "does it leak threads or scopes?"},
+	{"vtdump findings 4711 --growth 1m --check unscoped=off", "slowly?"},
 	{"vtdump --format folded 4711 | flamegraph.pl > threads.svg", "a flame graph of where threads wait"},
 }
 
@@ -89,6 +93,12 @@ counts threads that wait for nothing that others hold: they sleep, or wait for a
 A deadlock is named when each link of the circle is known. Whoever can go on, waits with a time
 limit, or is not known breaks it: conditions and channels, which anybody may signal, are in none.
 `},
+	{"Reading the page of findings", `Each finding has the name of its check, what was found, the place where most of these threads are,
+since when it has been so at least, some of the threads, and the page that tells what to do.
+A process that runs is looked at twice; what needs that is not judged of one that is stopped or
+gone. The checks, with what --check changes:
+
+` + checksText()},
 	{"Status of a process", `running
 stopped  by SIGSTOP or a debugger
 ended    it closed its flight file
@@ -97,16 +107,27 @@ killed   it is gone without that: by a signal, a crash, or a return from main wi
 `},
 	{"JSON", `One document of the format "vtscope/dump/v1" with the same numbers, all frames and all groups;
 without a target "vtscope/processes/v1", of scheduler "vtscope/schedulers/v1", of waits
-"vtscope/waits/v1". Durations are nanoseconds and end in _ns. The documentation of package dump
-describes each field.
+"vtscope/waits/v1", of findings "vtscope/findings/v1". Durations are nanoseconds and end in _ns. The
+documentation of package dump describes each field.
 `},
 	{"Environment", `VTSCOPE_DIR   where flight files lie, if not in the default directory
 NO_COLOR      if not empty, no colour unless --color always
 `},
 	{"Exit codes", `0  done
-1  failed; standard error says why and what to try. Of waits also: there is a deadlock
+1  failed; standard error says why and what to try. Of waits also: there is a deadlock;
+   of findings: there are any
 2  the call was not understood
 `},
+}
+
+// checksText explains each check.
+func checksText() string {
+	var b strings.Builder
+	for i := range dump.Checks {
+		c := &dump.Checks[i]
+		fmt.Fprintf(&b, "%-14s  %s\n%-14s  (%d %s)\n", c.Name, c.About, "", c.Threshold, c.Unit)
+	}
+	return b.String()
 }
 
 // helpText is what vtdump -h prints.

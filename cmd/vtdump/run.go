@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -51,6 +52,8 @@ func (s *settings) do(ctx context.Context, w world) error {
 		return s.schedulers(ctx, w, r)
 	case commandWaits:
 		return s.waits(ctx, w, r)
+	case commandFindings:
+		return s.findings(ctx, w, r)
 	}
 	return s.threads(ctx, w, r)
 }
@@ -93,6 +96,61 @@ func (s *settings) waits(ctx context.Context, w world, r *flight.Reader) error {
 	return nil
 }
 
+// usualGrowth is how far apart the two looks of findings are by default.
+const usualGrowth = 2 * time.Second
+
+// findings prints what the checks find, and returns errFound if they find anything.
+func (s *settings) findings(ctx context.Context, w world, r *flight.Reader) error {
+	now, err := dump.TakeLook(ctx, r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.target, err)
+	}
+	var before *dump.Look
+	if status := now.Snapshot.Process.Status; status == dump.StatusRunning {
+		before = now
+		if err = pause(ctx, cmp.Or(s.growth, usualGrowth)); err == nil {
+			now, err = dump.TakeLook(ctx, r)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.target, err)
+		}
+	} else if s.growth > 0 {
+		return refuseGrowth(status)
+	}
+	f, err := dump.Check(now, before, s.checks.CheckOptions)
+	if err != nil {
+		return err
+	}
+	if s.format == "json" {
+		err = dump.FindingsJSON(w.stdout, f)
+	} else {
+		err = dump.FindingsText(w.stdout, f, s.textOptions(w))
+	}
+	if err := written(0, err); err != nil {
+		return err
+	}
+	if len(f.Findings) > 0 {
+		return errFound
+	}
+	return nil
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func refuseGrowth(status dump.Status) error {
+	return hint{fmt.Errorf("--growth: the process is %s", status), "without --growth"}
+}
+
 // threads prints the threads of a process.
 func (s *settings) threads(ctx context.Context, w world, r *flight.Reader) error {
 	snap, err := dump.Take(ctx, r, dump.Options{})
@@ -110,14 +168,10 @@ func (s *settings) threads(ctx context.Context, w world, r *flight.Reader) error
 // second takes another snapshot and compares it with the first.
 func (s *settings) second(ctx context.Context, r *flight.Reader, first *dump.Snapshot) (*dump.Snapshot, error) {
 	if status := first.Process.Status; status != dump.StatusRunning {
-		return nil, hint{fmt.Errorf("--growth: the process is %s", status), "without --growth"}
+		return nil, refuseGrowth(status)
 	}
-	timer := time.NewTimer(s.growth)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := pause(ctx, s.growth); err != nil {
+		return nil, err
 	}
 	snap, err := dump.Take(ctx, r, dump.Options{})
 	if err != nil {
@@ -177,6 +231,6 @@ func versionText() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		version = info.Main.Version
 	}
-	return fmt.Sprintf("vtdump %s %s %s/%s\nreads flight format %d, writes %s, %s and %s\n",
-		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, flight.FormatVersion, dump.Format, dump.SchedulersFormat, dump.WaitsFormat)
+	return fmt.Sprintf("vtdump %s %s %s/%s\nreads flight format %d, writes %s, %s, %s and %s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		flight.FormatVersion, dump.Format, dump.SchedulersFormat, dump.WaitsFormat, dump.FindingsFormat)
 }

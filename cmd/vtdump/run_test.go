@@ -100,7 +100,7 @@ func TestHelpExplainsEveryFlagOnANarrowPage(t *testing.T) {
 
 func TestVersionNamesTheFormats(t *testing.T) {
 	if out := succeeds(t, "--version"); !strings.Contains(out, "flight format 1") || !strings.Contains(out, dump.Format) || !strings.Contains(out, dump.SchedulersFormat) ||
-		!strings.Contains(out, dump.WaitsFormat) {
+		!strings.Contains(out, dump.WaitsFormat) || !strings.Contains(out, dump.FindingsFormat) {
 		t.Errorf("got %q", out)
 	}
 }

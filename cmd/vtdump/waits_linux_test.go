@@ -149,3 +149,28 @@ func TestWaitsWithoutADeadlockSucceeds(t *testing.T) {
 	}
 	fails(t, exitUsage, "--growth means nothing to waits", "waits", f.Path, "--growth", "1s")
 }
+
+func TestFindingsOfAProcessThatRunsAreComparedAndOfADeadOneJudgedByOneLook(t *testing.T) {
+	spec := flighttest.Spec{Threads: 150, Thread: func(int) flighttest.Thread {
+		return flighttest.Thread{State: flight.StateParked, Reason: flight.ReasonPark, Age: time.Minute}
+	}}
+	live := flighttest.Write(t, spec)
+	r := vtdump(t, "findings", live.Path, "--growth", "1ms")
+	if r.code != exitFailed || r.errors != "" || !strings.Contains(r.out, "1 finding\n") || !strings.Contains(r.out, "; compared with ") ||
+		!strings.Contains(r.out, "\nunscoped   150 threads were started outside of any scope\n") || strings.Contains(r.out, "not judged") {
+		t.Errorf("got exit %d, %q and\n%s", r.code, r.errors, r.out)
+	}
+	if out := succeeds(t, "findings", live.Path, "--growth", "1ms", "--check", "unscoped=151", "--check", "scope-growth=off"); !strings.Contains(out, "no findings\n") ||
+		!strings.Contains(out, "not judged: scope-growth: it is switched off\n") {
+		t.Errorf("got\n%s", out)
+	}
+	spec.Ended = true
+	dead := flighttest.Write(t, spec)
+	if r := vtdump(t, "findings", dead.Path, "--json"); r.code != exitFailed || !strings.Contains(r.out, `"check": "unscoped"`) || !strings.Contains(r.out, "needs two looks") {
+		t.Errorf("got exit %d and\n%s", r.code, r.out)
+	}
+	fails(t, exitFailed, "--growth: the process is ended", "findings", dead.Path, "--growth", "1s")
+	fails(t, exitUsage, "--check", "findings", dead.Path, "--check", "nothing=1")
+	fails(t, exitUsage, "want unscoped=off", "findings", dead.Path, "--check", "unscoped=0")
+	fails(t, exitUsage, "--check means nothing to waits", "waits", dead.Path, "--check", "unscoped=1")
+}
