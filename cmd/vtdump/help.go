@@ -107,8 +107,8 @@ killed   it is gone without that: by a signal, a crash, or a return from main wi
 `},
 	{"JSON", `One document of the format "vtscope/dump/v1" with the same numbers, all frames and all groups;
 without a target "vtscope/processes/v1", of scheduler "vtscope/schedulers/v1", of waits
-"vtscope/waits/v1", of findings "vtscope/findings/v1". Durations are nanoseconds and end in _ns. The
-documentation of package dump describes each field.
+"vtscope/waits/v1", of findings "vtscope/findings/v1". Durations are nanoseconds and end in _ns.
+The documentation of package dump describes each field.
 `},
 	{"Environment", `VTSCOPE_DIR   where flight files lie, if not in the default directory
 NO_COLOR      if not empty, no colour unless --color always
