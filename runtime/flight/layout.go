@@ -199,7 +199,10 @@ type scopeRecord struct {
 	Deadline uint64
 	Parent   uint32
 	Name     uint32
-	_        [16]byte
+	Policy   uint32
+	Limit    uint32
+	Queued   uint32
+	_        [4]byte
 }
 
 // schedulerRecord describes a scheduler.

@@ -262,6 +262,7 @@ func (r *Reader) Scopes() ([]ScopeRow, error) {
 				Index: ScopeIndex(ordinal*scopesPerSegment + i), State: state,
 				ID: ScopeID(le.Uint64(b[8:])), Owner: ThreadID(le.Uint64(b[16:])), Opened: Ticks(le.Uint64(b[24:])),
 				Deadline: Ticks(le.Uint64(b[32:])), Parent: ScopeIndex(le.Uint32(b[40:])), Name: r.String(StringID(le.Uint32(b[44:]))),
+				Policy: r.String(StringID(le.Uint32(b[48:]))), Limit: le.Uint32(b[52:]), Queued: le.Uint32(b[56:]),
 			})
 		}
 	}

@@ -83,6 +83,8 @@ func TestEverythingAcceptsNil(t *testing.T) {
 	r.SetName(rec, "x")
 	r.CloseScope(r.OpenScope(1, "x", 0, 0, 0, 1))
 	r.SetScopeState(1, ScopeJoining)
+	r.DescribeScope(1, "x", 1)
+	r.SetScopeQueued(1, 1)
 	if r.Stack(0) != 0 || r.Intern("x") != 0 || r.AddStack([]Frame{{Func: "f"}}) != 0 || r.Path() != "" || r.Close() != nil {
 		t.Error("want zero values of all")
 	}
@@ -111,6 +113,34 @@ func TestPrivateRecorderIsReadInTheProcess(t *testing.T) {
 	if err := exerciseReader(rd); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestAScopesPolicyAndLimitsComeBack(t *testing.T) {
+	r := newTest(t)
+	first := r.OpenScope(1, "first", 0, 0, 77, 1)
+	r.DescribeScope(first, "All", 64)
+	r.SetScopeQueued(first, 900)
+	r.DescribeScope(0, "root", 1) // which never changes
+	r.SetScopeQueued(0, 1)
+	look := func(want ScopeRow) {
+		t.Helper()
+		reader, err := r.Reader()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reader.Close()
+		rows, err := reader.Scopes()
+		if err != nil || len(rows) != 2 || rows[0].Limit != 0 || rows[0].Queued != 0 || rows[0].Policy != "" {
+			t.Fatalf("got %+v, %v", rows, err)
+		}
+		if got := rows[1]; got.Policy != want.Policy || got.Limit != want.Limit || got.Queued != want.Queued || got.Deadline != want.Deadline {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	look(ScopeRow{Policy: "All", Limit: 64, Queued: 900, Deadline: 77})
+	r.CloseScope(first)
+	r.OpenScope(2, "second", 0, 0, 0, 1) // in the same record
+	look(ScopeRow{})
 }
 
 func TestBadOptionsAreErrors(t *testing.T) {

@@ -132,6 +132,9 @@ type ScopeRow struct {
 	Opened   Ticks
 	Deadline Ticks // 0 none
 	Name     string
+	Policy   string // "" that of scopes that choose none, or not known
+	Limit    uint32 // of threads that execute at a time; 0 none
+	Queued   uint32 // threads that have to wait for others to end before they begin; their state is new
 	State    ScopeState
 }
 

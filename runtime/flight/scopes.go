@@ -90,7 +90,46 @@ func (p *scopePool) writeLocked(i ScopeIndex, id ScopeID, name StringID, parent 
 	put64(&s.Deadline, uint64(deadline))
 	put32(&s.Parent, uint32(parent))
 	put32(&s.Name, uint32(name))
+	put32(&s.Policy, 0)
+	put32(&s.Limit, 0)
+	put32(&s.Queued, 0)
 	endWrite(&s.Ver, v)
+}
+
+// DescribeScope records the policy of scope i, and how many of its threads execute at a time, 0 for no limit.
+func (r *Recorder) DescribeScope(i ScopeIndex, policy string, limit int) {
+	if r == nil || i == 0 {
+		return
+	}
+	s := r.Intern(policy)
+	p := &r.scopes
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if uint32(i) >= p.mu.used {
+		return
+	}
+	rec := p.recordLocked(i)
+	v := beginWrite(&rec.Ver)
+	put32(&rec.Policy, uint32(s))
+	put32(&rec.Limit, uint32(limit))
+	endWrite(&rec.Ver, v)
+}
+
+// SetScopeQueued records how many threads of scope i have to wait for others to end before they begin.
+func (r *Recorder) SetScopeQueued(i ScopeIndex, n int) {
+	if r == nil || i == 0 {
+		return
+	}
+	p := &r.scopes
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if uint32(i) >= p.mu.used {
+		return
+	}
+	rec := p.recordLocked(i)
+	v := beginWrite(&rec.Ver)
+	put32(&rec.Queued, uint32(n))
+	endWrite(&rec.Ver, v)
 }
 
 func (p *scopePool) recordLocked(i ScopeIndex) *scopeRecord {

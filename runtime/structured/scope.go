@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,6 +160,14 @@ func (o *Options) check() error {
 	return nil
 }
 
+// policyName is the policy's type, for dumps.
+func (o *Options) policyName() string {
+	if o.Policy == nil {
+		return ""
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", o.Policy), "*")
+}
+
 // Open is the function [Open] with options. The error is [ErrOptions] if they are wrong.
 func (o Options) Open(ctx context.Context) (*Scope, error) {
 	if ctx == nil {
@@ -183,7 +192,7 @@ func (o Options) Open(ctx context.Context) (*Scope, error) {
 	deadline, _ := s.around.Deadline()
 	s.flock.Scope.Owner, s.flock.Scope.Panicked, s.flock.Scope.Context = s, s.handle, s.ctx
 	s.flock.Open(flock.Options{
-		Name: o.Name, Parent: parent, Owner: s.ownerID(), Deadline: deadline, Limit: o.Limit, Factory: o.Factory,
+		Name: o.Name, Parent: parent, Owner: s.ownerID(), Deadline: deadline, Policy: o.policyName(), Limit: o.Limit, Factory: o.Factory,
 	})
 	s.owner.setInnermost(&s.flock.Scope)
 	if s.around.Done() != nil {

@@ -22,6 +22,7 @@ type Options struct {
 	Parent   *vthread.Scope  // nil: the root scope
 	Owner    flight.ThreadID // 0: a goroutine, or nobody
 	Deadline time.Time       // zero: none
+	Policy   string          // for the record; empty: that of those who choose none
 	Limit    int             // how many members work at a time, 0: all
 	Factory  Factory         // nil: [vthread.Builder.Unstarted]
 }
@@ -78,6 +79,9 @@ func (f *Flock) Open(o Options) {
 		deadline = now.Add(time.Until(o.Deadline))
 	}
 	f.Scope.Index = r.OpenScope(f.id, o.Name, parent, o.Owner, deadline, now)
+	if o.Policy != "" || o.Limit > 0 {
+		r.DescribeScope(f.Scope.Index, o.Policy, o.Limit)
+	}
 	f.event(flight.EventScopeOpen, 0)
 }
 
@@ -158,6 +162,7 @@ func (f *Flock) enter(m *Member) bool {
 	f.mu.live++
 	if f.limit > 0 && f.mu.working >= f.limit && !f.herded.Load() {
 		f.mu.queue = append(f.mu.queue, m)
+		f.tellQueueLocked()
 		return false
 	}
 	f.employLocked(m)
@@ -179,6 +184,7 @@ func (f *Flock) leave(m *Member) {
 		if len(f.mu.queue) > 0 {
 			m = f.mu.queue[0]
 			f.mu.queue = f.mu.queue[1:]
+			f.tellQueueLocked()
 			f.employLocked(m)
 		}
 		f.mu.Unlock()
@@ -186,6 +192,11 @@ func (f *Flock) leave(m *Member) {
 			return
 		}
 	}
+}
+
+// tellQueueLocked records how many are queued.
+func (f *Flock) tellQueueLocked() {
+	flight.Default().SetScopeQueued(f.Scope.Index, len(f.mu.queue))
 }
 
 func (f *Flock) dismissLocked(m *Member) {
@@ -221,6 +232,9 @@ func (f *Flock) Interrupt() {
 	workers := f.workersLocked()
 	queue := f.mu.queue
 	f.mu.queue = nil
+	if len(queue) > 0 {
+		f.tellQueueLocked()
+	}
 	for _, m := range queue {
 		m.dropped = true
 		f.employLocked(m)
