@@ -3,7 +3,9 @@ package structured
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
@@ -30,25 +32,30 @@ func NewScopedValue[T any]() *ScopedValue[T] {
 
 // Get returns the innermost value that is bound. It panics if none is.
 func (v *ScopedValue[T]) Get() T {
-	if p := v.pointer(); p != nil {
-		return *p
+	p := lookup(&v.key)
+	if p == nil {
+		panicUnbound[T]()
 	}
-	var none T
-	panic(fmt.Sprintf("structured: no value of type %T is bound here", none))
+	return *(*T)(p)
+}
+
+// panicUnbound keeps Get small enough to be inlined.
+func panicUnbound[T any]() {
+	panic(fmt.Sprintf("structured: no %s is bound here", reflect.TypeFor[T]()))
 }
 
 // Lookup returns the innermost value that is bound, and whether there is one.
 func (v *ScopedValue[T]) Lookup() (value T, bound bool) {
-	if p := v.pointer(); p != nil {
-		return *p, true
+	if p := lookup(&v.key); p != nil {
+		return *(*T)(p), true
 	}
 	return value, false
 }
 
 // Or returns the innermost value that is bound, or other if none is.
 func (v *ScopedValue[T]) Or(other T) T {
-	if p := v.pointer(); p != nil {
-		return *p
+	if p := lookup(&v.key); p != nil {
+		return *(*T)(p)
 	}
 	return other
 }
@@ -57,7 +64,7 @@ func (v *ScopedValue[T]) Or(other T) T {
 func (v *ScopedValue[T]) In(b Bindings) (value T, bound bool) {
 	for i := len(b.slots) - 1; i >= 0; i-- {
 		if b.slots[i].of == &v.key {
-			return *b.slots[i].pointer.(*T), true
+			return *(*T)(b.slots[i].pointer), true
 		}
 	}
 	return value, false
@@ -68,10 +75,11 @@ func (v *ScopedValue[T]) Bind(value T) Bindings {
 	if v == nil {
 		panic("structured: bind a nil scoped value")
 	}
-	return Bindings{[]valueSlot{{&v.key, &value}}}
+	return Bindings{[]valueSlot{{&v.key, unsafe.Pointer(&value)}}}
 }
 
-func (v *ScopedValue[T]) pointer() *T {
+// lookup returns the pointer to the innermost value of k, or nil.
+func lookup(k *scopedKey) unsafe.Pointer {
 	var in *vthread.Scope
 	if t := vthread.Current(); t != nil {
 		if in = t.Innermost(); in == nil {
@@ -80,8 +88,7 @@ func (v *ScopedValue[T]) pointer() *T {
 	} else {
 		in = self().innermost()
 	}
-	p, _ := valuesOf(in).find(&v.key).(*T)
-	return p
+	return valuesOf(in).find(k)
 }
 
 // Bindings say which values are bound. They are never changed, and may be used for any number of calls, at the same time too. The zero value binds none.
@@ -155,12 +162,15 @@ type binding struct {
 	gone   bool // a scope around was closed
 }
 
-// values are all that are bound somewhere: a hash table with linear probing, of a length that is a power of two and more than twice the number of values. It is never changed. nil has none.
-type values struct{ slots []valueSlot }
+// values are all that are bound somewhere: a hash table with linear probing, of a length that is a power of two and at least twice their number. It is never changed. nil has none.
+type values struct {
+	slots []valueSlot
+	n     int
+}
 
 type valueSlot struct {
 	of      *scopedKey
-	pointer any // a *T
+	pointer unsafe.Pointer // to the value, of the type of its ScopedValue
 }
 
 // valuesOf are those that are bound in s.
@@ -178,7 +188,7 @@ func valuesOf(s *vthread.Scope) *values {
 }
 
 // find returns the pointer to the value of k, or nil.
-func (v *values) find(k *scopedKey) any {
+func (v *values) find(k *scopedKey) unsafe.Pointer {
 	if v == nil {
 		return nil
 	}
@@ -196,13 +206,13 @@ func (v *values) with(more []valueSlot) *values {
 	}
 	n := len(more)
 	if v != nil {
-		n += len(v.slots) / 2
+		n += v.n
 	}
 	size := 4
-	for size <= 2*n {
+	for size < 2*n {
 		size *= 2
 	}
-	all := &values{make([]valueSlot, size)}
+	all := &values{slots: make([]valueSlot, size)}
 	if v != nil {
 		for _, s := range v.slots {
 			if s.of != nil {
@@ -218,7 +228,11 @@ func (v *values) with(more []valueSlot) *values {
 
 func (v *values) put(s valueSlot) {
 	for i := int(s.of.hash); ; i++ {
-		if old := &v.slots[i&(len(v.slots)-1)]; old.of == s.of || old.of == nil {
+		old := &v.slots[i&(len(v.slots)-1)]
+		if old.of == nil {
+			v.n++
+		}
+		if old.of == nil || old.of == s.of {
 			*old = s
 			return
 		}
