@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -134,14 +135,28 @@ func findOrphans(now, before *Look, threshold int) []Finding {
 }
 
 const (
-	longParked  = time.Second // a shorter wait is never far too long
-	manySibling = 8           // fewer threads have no usual wait
+	longParked   = time.Second // a shorter wait is never far too long
+	manySiblings = 8           // fewer threads have no usual wait
 )
 
-// findParkedLonger finds groups of which some wait far longer than the others. How long sleeps and waits for sockets take is up to others.
+// siblings are the groups of a scope that wait at one place for one reason.
+type siblings struct {
+	scope  int
+	place  *Place
+	groups []*Group
+}
+
+// findParkedLonger finds threads that wait far longer than their siblings at the same place. How long sleeps and waits for sockets take is up to
+// others.
 func findParkedLonger(now, _ *Look, threshold int) []Finding {
+	type key struct {
+		scope  int
+		reason flight.Reason
+		at     Frame
+	}
 	s := now.Snapshot
-	var all []Finding
+	known := map[key]*siblings{}
+	var order []*siblings
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		switch g.State {
@@ -149,30 +164,67 @@ func findParkedLonger(now, _ *Look, threshold int) []Finding {
 		default:
 			continue
 		}
-		if g.Reason == flight.ReasonSleep || g.Reason == flight.ReasonIO || g.Count < manySibling || g.Stack < 0 {
+		place := placeOfStack(s.Stacks, g.Stack)
+		if g.Reason == flight.ReasonSleep || g.Reason == flight.ReasonIO || place == nil {
 			continue
 		}
-		limit := max(time.Duration(threshold)*g.Wait.Median, longParked)
-		if g.Wait.Max < limit {
-			continue
+		k := key{g.Scope, g.Reason, place.Frame}
+		if known[k] == nil {
+			known[k] = &siblings{g.Scope, place, nil}
+			order = append(order, known[k])
 		}
-		path := s.Path(g.Scope)[1:]
-		var long []Example
+		known[k].groups = append(known[k].groups, g)
+	}
+	var all []Finding
+	for _, x := range order {
+		if f, ok := x.longest(s, threshold); ok {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// longest tells of those that wait far longer than usual, if there are any.
+func (x *siblings) longest(s *Snapshot, threshold int) (Finding, bool) {
+	count, usual, most := x.usual()
+	limit := max(time.Duration(threshold)*usual, longParked)
+	if count < manySiblings || most < limit {
+		return Finding{}, false
+	}
+	var long []Example
+	for _, g := range x.groups {
 		for _, e := range g.Examples {
 			if e.Wait >= limit {
 				long = append(long, e)
 			}
 		}
-		n := max(len(long), 1)
-		f := Finding{Count: n, Scope: path, Place: placeOfStack(s.Stacks, g.Stack), Since: g.Wait.Max, Examples: parties(path, long)}
-		f.What = fmt.Sprintf("%s of %s %s for up to %s at a place where %s wait for %s in the middle",
-			Count(n, "thread"), ScopeName(path), verb(n, "has waited", "have waited"), words(g.Wait.Max), Thousands(g.Count), words(g.Wait.Median))
-		if n == maxExamples && n < g.Count {
-			f.What = "at least " + f.What
-		}
-		all = append(all, f)
 	}
-	return all
+	slices.SortStableFunc(long, func(a, b Example) int { return cmp.Compare(b.Wait, a.Wait) })
+	path := s.Path(x.scope)[1:]
+	n := max(len(long), 1)
+	f := Finding{Count: n, Scope: path, Place: x.place, Since: most, Examples: parties(path, long[:min(len(long), maxExamples)])}
+	f.What = fmt.Sprintf("%s of %s %s for up to %s at a place where %s wait for %s in the middle",
+		Count(n, "thread"), ScopeName(path), verb(n, "has waited", "have waited"), words(most), Thousands(count), words(usual))
+	if n >= maxExamples && n < count {
+		f.What = "at least " + f.What
+	}
+	return f, true
+}
+
+// usual returns how many there are, how long half of them have waited at most, about, and how long one has at most.
+func (x *siblings) usual() (count int, middle, most time.Duration) {
+	slices.SortStableFunc(x.groups, func(a, b *Group) int { return cmp.Compare(a.Wait.Median, b.Wait.Median) })
+	for _, g := range x.groups {
+		count += g.Count
+		most = max(most, g.Wait.Max)
+	}
+	below := 0
+	for _, g := range x.groups {
+		if below += g.Count; 2*below >= count {
+			return count, g.Wait.Median, most
+		}
+	}
+	return count, 0, most
 }
 
 // findUnscoped finds threads of the root scope.

@@ -87,7 +87,7 @@ var Checks = []CheckInfo{
 	{"holder-gone", "threads wait without a time limit for something whose holder has ended", 1, "threads that wait for one thing, or more", false, findHoldersGone},
 	{"scope-growth", "a scope grows, and does not look as if it would end", 100, "threads or scopes more than before, and at least so many before", true, findGrowth},
 	{"scope-orphaned", "a scope is open whose owner has ended", 1, "scopes of one name, or more", false, findOrphans},
-	{"parked-longer", "a thread waits far longer than its siblings at the same place", 50, "times the median wait of the group, or more", false, findParkedLonger},
+	{"parked-longer", "a thread waits far longer than its siblings at the same place", 50, "times the wait in the middle of all at the place, or more", false, findParkedLonger},
 	{"unscoped", "threads were started outside of any scope", 100, "threads in the root scope, or more", false, findUnscoped},
 }
 

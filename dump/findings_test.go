@@ -121,6 +121,24 @@ func TestChecksOfOneLookSayWhatTheyCannotJudge(t *testing.T) {
 	}
 }
 
+func TestSiblingsAreThoseAtOnePlaceOnWhateverWayTheyCame(t *testing.T) {
+	at := flight.Frame{Func: "shop.await", File: "queue.go", Line: 5}
+	l := look(t, flighttest.Write(t, flighttest.Spec{
+		Stacks: []flighttest.Stack{{at, {Func: "shop.report"}}, {at, {Func: "shop.client"}}, {at, {Func: "shop.other"}}}, Threads: 20,
+		Thread: func(i int) flighttest.Thread {
+			th := flighttest.Thread{State: flight.StateParked, Reason: flight.ReasonPark, Stack: i%2 + 2, Age: time.Duration(i+1) * time.Millisecond}
+			if i == 7 {
+				th.Stack, th.Age = 1, time.Hour
+			}
+			return th
+		},
+	}))
+	all, _ := found(t, "parked-longer", l, nil, dump.CheckOptions{})
+	if len(all) != 1 || all[0].Count != 1 || len(all[0].Examples) != 1 || all[0].Examples[0].Thread != 8 || !strings.Contains(all[0].What, " at a place where 20 wait ") {
+		t.Errorf("got %+v", all)
+	}
+}
+
 func TestChecksFindNothingWhereAllIsWell(t *testing.T) {
 	well := look(t, flighttest.Write(t, flighttest.Spec{
 		Scopes: []flighttest.Scope{{Name: "requests", Owner: 1}}, Stacks: waitStacks, Threads: 500,

@@ -155,8 +155,15 @@ func (p *waitsPage) member(m *Member) {
 	p.endLine()
 	// That a thread is what the one before it waits for need not be said twice.
 	if m.Role != "is" || m.Keeps.Kind != "thread" {
-		p.label(m.Role)
-		p.text(plain, p.thing(&m.Keeps))
+		label, what := m.Role, p.thing(&m.Keeps)
+		switch {
+		case m.Role == "holds one of":
+			label = "holds"
+		case m.Keeps.Kind == "scope":
+			what = strings.TrimPrefix(what, "the threads of ")
+		}
+		p.label(label)
+		p.text(plain, what)
 		if m.Held > 0 {
 			p.text(plain, ", for "+p.words(m.Held))
 		}
@@ -323,7 +330,11 @@ func (p *waitsPage) keepers(g *WaitGroup) {
 		return
 	case g.For.Kind == "thread":
 		k := &g.Holders[0]
-		p.label("it")
+		label := "it"
+		if g.For.Count > 1 {
+			label = "one"
+		}
+		p.label(label)
 		p.text(plain, p.who(&k.Party)+p.state(k))
 		p.endLine()
 		p.where(k.Stack)

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vtscope/vtscope/internal/childtest"
+)
+
+// fixture starts a program of fixtures, and returns the path of its flight file when it has printed its first line.
+func fixture(t *testing.T, name string, args ...string) (path string, child *childtest.Child) {
+	t.Helper()
+	child = childtest.Start(t, "./fixtures/"+name, append(args, "-exit-with-stdin")...)
+	child.WaitFor(regexp.MustCompile(name + `: .*; pid \d+; try: vtdump`))
+	return child.Flight().Process().Path, child
+}
+
+// links returns what the members of the deadlocks are, "NAME ROLE, wants KIND NAME" each.
+func (d *waitsDoc) links() map[string]bool {
+	links := map[string]bool{}
+	for _, x := range d.Deadlocks {
+		for _, m := range x.Members {
+			links[fmt.Sprintf("%s %s, wants %s %s", m.Name, m.Role, m.Wants.Kind, m.Wants.Name)] = true
+		}
+	}
+	return links
+}
+
+func TestWaitsExplainsTheDeadlocksOfTheFixture(t *testing.T) {
+	for _, c := range []struct {
+		kind  string
+		links []string
+		text  []string
+	}{
+		{"joins", []string{"first is, wants thread second", "second is, wants thread third", "third is, wants thread first"},
+			[]string{"deadlock 1   3 threads wait for each other, for ", `    wants     the end of #`, "    at        main.waitForOne main.go:"}},
+		{"scope", []string{"order is, wants scope items", "item is in, wants thread order"},
+			[]string{"deadlock 1   2 threads wait for each other, for ", `"item" in items, waiting`, `    is in     scope 1 "items"` + "\n", `wants     the threads of scope 1 "items", for `,
+				"\n100 in root wait for the end of #"}},
+		{"carriers", []string{"greedy holds one of, wants thread hungry", "hungry is, wants carriers single"},
+			[]string{`"greedy" in root, pinned` + "\n    holds     a carrier of scheduler ", `"hungry" in root, runnable` + "\n    wants     a carrier of scheduler "}},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			path, child := fixture(t, "deadlock", "-kind", c.kind, "-victims", "100")
+			d, code := seesWaits(t, path, func(d *waitsDoc) bool { return len(d.Deadlocks) == 1 && d.Deadlocks[0].Victims == 100 })
+			if code != exitFailed {
+				t.Errorf("got exit %d, want 1", code)
+			}
+			links := d.links()
+			for _, want := range c.links {
+				if !links[want] || len(links) != len(c.links) {
+					t.Errorf("want %q in %v", want, links)
+				}
+			}
+			out := vtdump(t, "waits", path).out
+			for _, want := range append(c.text, "; 100 more cannot go on because of them\n") {
+				if !strings.Contains(out, want) {
+					t.Errorf("want %q in\n%s", want, out)
+				}
+			}
+			child.CloseStdin()
+			child.WantExit(0)
+		})
+	}
+}
+
+// findingsDoc is what the tests read of the JSON document.
+type findingsDoc struct {
+	Findings []struct {
+		Check, What string
+		Count       int
+		Scope       []string
+		Place       struct{ Func string }
+		Examples    []struct{ Name string }
+	}
+}
+
+// seesFindings asks vtdump until the document is as wanted.
+func seesFindings(t *testing.T, path string, wanted func(d *findingsDoc) bool, args ...string) {
+	t.Helper()
+	var r result
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		r = vtdump(t, append([]string{"findings", "--json", path}, args...)...)
+		var d findingsDoc
+		if json.Unmarshal([]byte(r.out), &d) == nil && wanted(&d) {
+			if r.code != exitFailed {
+				t.Errorf("got exit %d, want 1", r.code)
+			}
+			return
+		}
+	}
+	t.Fatalf("vtdump findings --json %s: got exit %d, %q and\n%s", path, r.code, r.errors, r.out)
+}
+
+func TestFindingsSeeWhoStarves(t *testing.T) {
+	path, child := fixture(t, "starve")
+	seesFindings(t, path, func(d *findingsDoc) bool {
+		for _, f := range d.Findings {
+			if f.Check == "parked-longer" && f.Count == 1 && f.Place.Func == "main.(*queue).await" && len(f.Examples) == 1 && f.Examples[0].Name == "report" {
+				return true
+			}
+		}
+		return false
+	}, "--growth", "20ms")
+	child.CloseStdin()
+	child.WantExit(0)
+}
+
+func TestFindingsSeeWhatLeaks(t *testing.T) {
+	path, child := fixture(t, "leak", "-rate", "1000")
+	seesFindings(t, path, func(d *findingsDoc) bool {
+		seen := map[string]bool{}
+		for _, f := range d.Findings {
+			seen[f.Check+" "+strings.Join(f.Scope, "/")+" "+f.Place.Func] = true
+		}
+		return seen["scope-growth server main.awaitAnswer"] && seen["unscoped  main.awaitWork"]
+	}, "--growth", "300ms")
+	child.CloseStdin()
+	child.WantExit(0)
+}
