@@ -121,10 +121,7 @@ func (c *Cond) Broadcast() {
 	q.Lock()
 	n := q.takeAllLocked()
 	q.Unlock()
-	for next := n; n != nil; n = next {
-		next = n.next
-		n.wake()
-	}
+	wakeAll(n)
 	sched.Point(sched.OpPoint, c.blocker())
 }
 

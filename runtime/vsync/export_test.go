@@ -22,6 +22,14 @@ func queues(of any) []*waiters {
 		return append(queues(&s.writer), &s.readers, &s.drain)
 	case *Cond:
 		return []*waiters{&s.waiters}
+	case *Latch:
+		return []*waiters{&s.waiters}
+	case *Barrier:
+		return []*waiters{&s.waiters}
+	case *Once:
+		return queues(&s.mu)
+	case interface{ queue() *waiters }:
+		return []*waiters{s.queue()}
 	case *Semaphore:
 		return []*waiters{&s.waiters, &s.doomed}
 	}
@@ -65,3 +73,6 @@ func CopyOf(c *Cond) *Cond {
 
 // Unfair reports whether s is.
 func Unfair(s *Semaphore) bool { return s.unfair }
+
+func (q *Queue[T]) queue() *waiters     { return &q.waiters }
+func (x *Exchanger[T]) queue() *waiters { return &x.waiters }

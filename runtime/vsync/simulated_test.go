@@ -208,3 +208,146 @@ func TestSemaphoreInSimulatedSchedules(t *testing.T) {
 		})
 	})
 }
+
+func TestQueueInSimulatedSchedules(t *testing.T) {
+	for name, queue := range queues {
+		t.Run("queue="+name, func(t *testing.T) {
+			simulate(t, func(t *testing.T) {
+				q := queue()
+				sum, put := 0, 0
+				take := func() {
+					for v := range q.All() {
+						sum += v
+					}
+				}
+				together(take, func() {
+					if v, err := q.TakeFor(time.Millisecond); err == nil {
+						sum += v
+					}
+					take()
+				}, func() {
+					var l vsync.Latch
+					l.Add(3)
+					for i := range 3 {
+						vthread.Start(func() {
+							defer l.Done()
+							v := 1 << i
+							if i == 2 {
+								if q.PutFor(v, time.Millisecond) == nil {
+									put += v
+								}
+								return
+							}
+							if err := q.Put(v); err != nil {
+								t.Errorf("put: %v", err)
+							}
+							put += v
+						})
+					}
+					l.Wait()
+					q.Close()
+				})
+				if sum != put || put < 3 {
+					t.Errorf("values with the sum %d were put, %d taken", put, sum)
+				}
+			})
+		})
+	}
+}
+
+func TestLatchInSimulatedSchedules(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		l := vsync.NewLatch(2)
+		done := 0
+		wait := func() {
+			l.Wait()
+			if done != 2 {
+				t.Errorf("it is open after %d", done)
+			}
+		}
+		count := func() { vthread.Yield(); done++; l.Done() }
+		together(wait, count, wait, count, func() {
+			if err := l.WaitFor(time.Millisecond); err == nil && done != 2 {
+				t.Errorf("it is open after %d", done)
+			}
+		})
+	})
+}
+
+func TestBarrierInSimulatedSchedules(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		rounds := 0
+		b := vsync.NewBarrier(3, func() { vthread.Yield(); rounds++ })
+		party := func() {
+			for round := range 2 {
+				if _, err := b.Wait(); err != nil || rounds != round+1 && rounds != round+2 {
+					t.Errorf("round %d: got %v after %d rounds", round, err, rounds)
+				}
+			}
+		}
+		together(party, party, party)
+		if rounds != 2 {
+			t.Errorf("%d rounds, want 2", rounds)
+		}
+		broken := 0
+		together(func() {
+			if _, err := b.Wait(); err == vsync.ErrBroken {
+				broken++
+			}
+		}, func() {
+			if _, err := b.WaitFor(time.Millisecond); err != nil {
+				broken++
+			}
+		})
+		if broken != 2 {
+			t.Errorf("%d have seen it break, want 2", broken)
+		}
+	})
+}
+
+func TestOnceInSimulatedSchedules(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		var o vsync.Once
+		calls := 0
+		do := func() {
+			o.Do(func() { vthread.Sleep(2 * time.Millisecond); calls++ })
+			if calls != 1 {
+				t.Errorf("Do returns after %d calls", calls)
+			}
+		}
+		together(do, do, do, func() {
+			if err := o.DoFor(time.Millisecond, func() { calls++ }); err == nil && calls != 1 {
+				t.Errorf("DoFor returns after %d calls", calls)
+			}
+		})
+	})
+}
+
+func TestExchangerInSimulatedSchedules(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		var x vsync.Exchanger[int]
+		given, got := 0, 0
+		timed := func(v int) func() {
+			return func() {
+				if theirs, err := x.ExchangeFor(v, time.Millisecond); err == nil {
+					given += v
+					got += theirs
+				}
+			}
+		}
+		together(timed(1), timed(2), timed(4), timed(8), func() {
+			th := vthread.Start(func() {
+				if theirs, err := x.ExchangeInterruptibly(16); err == nil {
+					given += 16
+					got += theirs
+				}
+			})
+			vthread.Sleep(2 * time.Millisecond)
+			th.Interrupt()
+			th.Join()
+		})
+		if given != got {
+			t.Errorf("%d given, %d got", given, got)
+		}
+	})
+}

@@ -35,9 +35,10 @@ type waiter struct {
 	// What it wants, and what it was given: written before it is woken, read by it then.
 	holder  uint64 // of a Mutex, see [holderOf]
 	tried   bool   // likewise: it was woken before, and found the lock held
-	handed  bool   // likewise: it has the lock
-	permits int64
-	value   any // of a Queue or an Exchanger: a pointer
+	handed  bool   // it was given the lock, the element, the room, the end of the round
+	permits int64  // of a Semaphore
+	number  int64  // of a Barrier's round
+	value   any    // of a Queue or an Exchanger: a pointer
 }
 
 // The states of a waiter.
@@ -123,6 +124,14 @@ func (q *waiters) takeAllLocked() *waiter {
 func (n *waiter) wake() bool {
 	n.sleeper.Wake()
 	return !n.stays() || !n.state.CompareAndSwap(given, refused)
+}
+
+// wakeAll wakes n and those that follow it, whatever their schedulers say.
+func wakeAll(n *waiter) {
+	for next := n; n != nil; n = next {
+		next = n.next
+		n.wake()
+	}
 }
 
 // stays reports whether the scheduler of n's thread has refused it, after Wake, which does not tell: a thread that has gone on, and waits for something
