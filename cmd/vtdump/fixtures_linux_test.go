@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,38 @@ func TestFindingsSeeWhatLeaks(t *testing.T) {
 		}
 		return seen["scope-growth server main.awaitAnswer"] && seen["unscoped  main.awaitWork"]
 	}, "--growth", "300ms")
+	child.CloseStdin()
+	child.WantExit(0)
+}
+
+func TestWaitsExplainsAStormOfAMillionWaiters(t *testing.T) {
+	n := 1_000_000
+	if testing.Short() {
+		n = 10_000
+	}
+	child := childtest.Start(t, "./fixtures/storm", "-threads", strconv.Itoa(n), "-scopes", "4", "-on", "semaphore", "-hold", "0", "-exit-with-stdin")
+	child.WaitFor(regexp.MustCompile(`threads parked in .*; try: vtdump`))
+	path := child.Flight().Process().Path
+	var d waitsDoc
+	r := vtdump(t, "waits", "--json", path)
+	if err := json.Unmarshal([]byte(r.out), &d); err != nil || r.code != exitDone || r.errors != "" {
+		t.Fatalf("got exit %d, %q and %v", r.code, r.errors, err)
+	}
+	waiters, scopes := 0, 0
+	for _, g := range d.Groups {
+		switch {
+		case g.For.Kind == "semaphore" && g.For.Count == 1 && len(g.Scope) == 2 && g.Scope[0] == "storm" && strings.HasPrefix(g.Scope[1], "batch-"):
+			waiters += g.Count
+			scopes++
+		case g.For.Kind != "scope":
+			t.Errorf("got group %+v", g)
+		}
+	}
+	if waiters != n || scopes != 4 || len(d.Deadlocks) != 0 || d.Waiting != n+4 {
+		t.Errorf("got %d threads of %d scopes that wait for the semaphore, %d that wait, %d deadlocks; want %d, 4, %d and 0", waiters, scopes, d.Waiting, len(d.Deadlocks), n, n+4)
+	}
+	took := regexp.MustCompile(`taken in [^,]*`).FindString(vtdump(t, "waits", path).out)
+	t.Logf("%d threads %s", n, took)
 	child.CloseStdin()
 	child.WantExit(0)
 }
