@@ -234,7 +234,7 @@ func TestManyMoreBlockedThreadsThanCarriersDoNotHang(t *testing.T) {
 	})
 }
 
-// MN-08, SS-02
+// MN-08
 func TestOneHolderAtATimeAmongThreadsAndGoroutines(t *testing.T) {
 	eachLock(t, func(t *testing.T, mu lock) {
 		for _, goroutines := range []int{0, 1, 2, 4, 8, 16} {

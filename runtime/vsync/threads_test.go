@@ -230,3 +230,34 @@ func TestLocksAreTakenAtDepth(t *testing.T) {
 		t.Errorf("got %d, want %d", n, want)
 	}
 }
+
+// SS-02: each of 100,000 leaves adds its number under its parent's lock.
+func TestATreeOfThreadsAddsUnderLocks(t *testing.T) {
+	leaves := 100_000
+	if testing.Short() {
+		leaves = 10_000
+	}
+	var sum func(from, n int) int
+	sum = func(from, n int) (total int) {
+		if n == 1 {
+			return from
+		}
+		var mu vsync.Mutex
+		var all [10]*vthread.Thread
+		for i := range all {
+			all[i] = vthread.Start(func() {
+				part := sum(from+i*n/10, n/10)
+				mu.Lock()
+				total += part
+				mu.Unlock()
+			})
+		}
+		for _, th := range all {
+			th.Join()
+		}
+		return total
+	}
+	if got, want := sum(0, leaves), leaves*(leaves-1)/2; got != want {
+		t.Errorf("got %d, want %d", got, want)
+	}
+}
