@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -329,5 +333,50 @@ func BenchmarkWaits(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A damaged file may say anything; whoever reads it must come back.
+func TestWaitsAndFindingsOfADamagedFileComeBack(t *testing.T) {
+	spec := troubled(20)
+	spec.Goroutines = []flighttest.Goroutine{{ID: 0xc000, State: flight.StateBlocked, Reason: flight.ReasonLock, Blocker: mutex(0xb), Age: time.Minute}}
+	spec.Ended = true
+	path := flighttest.Write(t, spec).Path
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var used []int // beyond the header, the directory and the rings of events
+	for i := 64 << 10; i < len(content); i++ {
+		if content[i] != 0 {
+			used = append(used, i)
+		}
+	}
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	for round := range 60 {
+		damaged := bytes.Clone(content)
+		for range 1 + random.IntN(30) {
+			damaged[used[random.IntN(len(used))]] ^= 1 << random.IntN(8)
+		}
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := flight.Open(path)
+		if err != nil {
+			continue
+		}
+		l, err := dump.TakeLook(context.Background(), r)
+		r.Close()
+		if err != nil {
+			t.Fatalf("seed %d, round %d: %v", seed, round, err)
+		}
+		f, err := dump.Check(l, l, dump.CheckOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(dump.WaitsText(io.Discard, l.Waits, dump.TextOptions{Top: -1}), dump.FindingsText(io.Discard, f, dump.TextOptions{})); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
