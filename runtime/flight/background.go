@@ -41,12 +41,21 @@ func (b *background) run() {
 	r.sweepDir()
 	tick := time.NewTicker(heartbeatEvery)
 	defer tick.Stop()
+	var circles circleWatch
+	var look <-chan time.Time
+	if watchesCircles {
+		often := time.NewTicker(circlesEvery)
+		defer often.Stop()
+		look = often.C
+	}
 	for {
 		r.symbolise()
 		r.makeRoom()
 		select {
 		case <-tick.C:
 			r.beat()
+		case <-look:
+			circles.look(r)
 		case <-b.wake:
 		case <-b.stop:
 			r.symbolise()

@@ -135,6 +135,9 @@ func (rec *BlockerRecord) HeldBy(p Party, t Ticks) {
 	put64(&rec.Holders[0].Party, uint64(p))
 	put64(&rec.Holders[0].Since, uint64(t))
 	endWrite(&rec.Ver, v)
+	if watchesCircles {
+		noteWait(Blocker(rec.Blocker))
+	}
 }
 
 // SetHolders notes how many hold the blocker, and some of them; those beyond [HoldersKept] are left out. total is at least len(some).
@@ -153,6 +156,9 @@ func (rec *BlockerRecord) SetHolders(total int, some ...Holder) {
 		put64(&rec.Holders[i].Since, uint64(h.Since))
 	}
 	endWrite(&rec.Ver, v)
+	if watchesCircles {
+		noteWait(Blocker(rec.Blocker))
+	}
 }
 
 // Count notes how many permits, elements or missing arrivals there are, and how many wait.
@@ -196,6 +202,9 @@ func (r *Recorder) OpenWait(s WaitSpec, t Ticks) *WaitRecord {
 	put64(&rec.Until, uint64(s.Until))
 	put32(&rec.Stack, uint32(s.Stack))
 	endWrite(&rec.Ver, v)
+	if watchesCircles && s.Until == 0 {
+		noteWait(s.Blocker)
+	}
 	return (*WaitRecord)(rec)
 }
 

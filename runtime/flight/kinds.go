@@ -24,6 +24,7 @@ const (
 	EventSubmitFailed
 	EventMonopolized
 	EventStarved
+	EventDeadlock
 
 	KindCount
 )
@@ -57,6 +58,7 @@ var Kinds = [KindCount]KindInfo{
 	EventSubmitFailed: {Name: "submit-failed", About: "a scheduler refused a thread that was started or unparked", Arg: FieldThread},
 	EventMonopolized:  {Name: "monopolized", About: "a thread computed for long without a scheduling point", Code: FieldReason, Arg: FieldHeld, Stack: true},
 	EventStarved:      {Name: "starved", About: "queued threads found no free carrier for long: one event for each place where threads hold theirs, with one of them", Code: FieldReason, Arg: FieldHeld, Stack: true},
+	EventDeadlock:     {Name: "deadlock", About: "a thread waits in a circle of threads that wait for each other: one event for each, in the debug build", Code: FieldReason, Arg: FieldBlocker, Stack: true},
 }
 
 // String returns the kind's name.

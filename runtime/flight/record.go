@@ -111,6 +111,9 @@ func (rec *Record) Parked(t Ticks, s State, why Reason, stack StackID, b Blocker
 	put32(&rec.stack, uint32(stack))
 	put64(&rec.blocker, uint64(b))
 	endWrite(&rec.ver, v)
+	if watchesCircles {
+		noteWait(b)
+	}
 }
 
 // Runnable notes that the thread waits for a carrier, woken by waker (0: by no thread). Its stack
@@ -139,6 +142,9 @@ func (rec *Record) Pinned(t Ticks, why Reason, stack StackID, b Blocker) {
 	put64(&rec.blocker, uint64(b))
 	put32(&rec.pins, rec.pins+1)
 	endWrite(&rec.ver, v)
+	if watchesCircles {
+		noteWait(b)
+	}
 }
 
 // Resumed notes that the thread is no longer pinned and executes on the carrier it held. Unlike

@@ -17,6 +17,9 @@ func (g *Ring) Park(rec *Record, id ThreadID, t Ticks, s State, why Reason, stac
 	put32(&rec.stack, uint32(stack))
 	put64(&rec.blocker, uint64(b))
 	endWrite(&rec.ver, v)
+	if watchesCircles {
+		noteWait(b)
+	}
 	pos := g.pos
 	g.touch(pos)
 	g.fill(pos, uint64(t), uint64(EventPark)|uint64(why)<<8|g.carrier|uint64(stack)<<32, uint64(id), uint64(b))
