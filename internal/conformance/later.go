@@ -106,7 +106,7 @@ var later = []group{
 		{"FL-03", "the threads are exactly the live ones", tested},
 		{"FL-04", "containing is transitive, downwards", tested},
 		{"FL-05", "no start after shut down, nor of a started one", tested},
-		{"FL-07", "awaiting all, with and without time", waits(synchronizers)},
+		{"FL-07", "awaiting all, with and without time", tested},
 		{"FL-08", "an interrupt ends the awaiting, not the children", tested},
 		{"FL-10", "the owner awaits and closes; anybody inside shuts down", tested},
 		{"FL-11", "a close waits, interrupted or not; twice is fine", tested},

@@ -3,10 +3,12 @@ package structured_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/sched"
@@ -257,7 +259,7 @@ func TestAFactoryMustMakeAThreadOfTheScopeAndNotStartIt(t *testing.T) {
 			"started before": func(b vthread.Builder, _ func()) *vthread.Thread {
 				return vthread.Builder{Scope: b.Scope}.Start(func() {})
 			},
-			"another scope":   func(_ vthread.Builder, f func()) *vthread.Thread { return vthread.Builder{}.Unstarted(f) },
+			"another scope":   func(vthread.Builder, func()) *vthread.Thread { return vthread.Start(func() {}) },
 			"factory's panic": func(vthread.Builder, func()) *vthread.Thread { panic("factory's panic") },
 		} {
 			s := opened(t, structured.Options{Factory: factory})
@@ -361,6 +363,7 @@ func TestOnCompleteMayCancelAndThenTheOthersAreInterrupted(t *testing.T) {
 }
 
 func TestARefusalOfTheSchedulerIsAnErrorOfTheSubtask(t *testing.T) {
+	defer collected(t)
 	both(t, func(t *testing.T) {
 		for _, limit := range []int{0, 1} {
 			fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 1})
@@ -397,4 +400,34 @@ func TestAForkIsInTheFlightFileUnderItsScope(t *testing.T) {
 		t.Error(err)
 	}
 	closes(t, s)
+}
+
+// collected waits until threads that were refused, and that nobody can start any more, have left the flight file.
+func collected(t *testing.T) {
+	if flight.Default() == nil {
+		return
+	}
+	r, err := flight.Default().Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		runtime.GC()
+		left := 0
+		_, err := r.Threads(context.Background(), func(rows []flight.ThreadRow) {
+			for _, row := range rows {
+				if row.State == flight.StateNew {
+					left++
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left == 0 {
+			return
+		}
+	}
+	t.Error("there are still new threads")
 }

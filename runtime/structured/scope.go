@@ -111,8 +111,6 @@ const (
 	byClose
 )
 
-type scopeKey struct{}
-
 // Open opens a scope named name. The caller becomes its owner, and closes it. The scope's context is derived from ctx, and the end of ctx cancels the scope.
 func Open(ctx context.Context, name string) *Scope {
 	s, err := Options{Name: name}.Open(ctx)
@@ -184,9 +182,7 @@ func (o Options) Open(ctx context.Context) (*Scope, error) {
 	parent := s.owner.around()
 	s.values = valuesOf(parent)
 	if parent == nil {
-		if p, _ := ctx.Value(scopeKey{}).(*Scope); p != nil {
-			parent = &p.flock.Scope
-		}
+		parent = flock.Of(ctx)
 	}
 	s.derive(ctx, &o)
 	deadline, _ := s.around.Deadline()
@@ -212,7 +208,7 @@ func (s *Scope) derive(ctx context.Context, o *Options) {
 	}
 	inner, cancel := context.WithCancelCause(s.around)
 	s.cancel = cancel
-	s.ctx = context.WithValue(inner, scopeKey{}, s)
+	s.ctx = flock.Within(inner, &s.flock.Scope)
 }
 
 // Name returns the scope's name, also when it is closed.

@@ -1,6 +1,7 @@
 package flock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -86,9 +87,35 @@ func (f *Flock) Open(o Options) {
 }
 
 // Close takes the record back. All threads must have ended.
-func (f *Flock) Close() {
-	f.event(flight.EventScopeClose, 0)
-	flight.Default().CloseScope(f.Scope.Index)
+func (f *Flock) Close() { f.Record().Close() }
+
+// A Record is what the flight file knows of a flock. It does not keep the flock.
+type Record struct {
+	id    flight.ScopeID
+	owner flight.ThreadID
+	index flight.ScopeIndex
+}
+
+// Record returns f's.
+func (f *Flock) Record() Record { return Record{f.id, f.owner, f.Scope.Index} }
+
+// Close is [Flock.Close]; one of the two is called, once.
+func (r Record) Close() {
+	sched.Emit(flight.EventScopeClose, r.owner, uint64(r.id))
+	flight.Default().CloseScope(r.index)
+}
+
+type contextKey struct{}
+
+// Within returns ctx as one of s: what a goroutine opens with it is in s.
+func Within(ctx context.Context, s *vthread.Scope) context.Context {
+	return context.WithValue(ctx, contextKey{}, s)
+}
+
+// Of returns the scope that ctx is of, or nil.
+func Of(ctx context.Context) *vthread.Scope {
+	s, _ := ctx.Value(contextKey{}).(*vthread.Scope)
+	return s
 }
 
 // ID returns what the flight file knows f as.
@@ -183,6 +210,7 @@ func (f *Flock) leave(m *Member) {
 		m = nil
 		if len(f.mu.queue) > 0 {
 			m = f.mu.queue[0]
+			f.mu.queue[0] = nil // else the array keeps it
 			f.mu.queue = f.mu.queue[1:]
 			f.tellQueueLocked()
 			f.employLocked(m)
@@ -277,13 +305,6 @@ func (f *Flock) Count() (live, queued int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.live, len(f.mu.queue)
-}
-
-// Working returns how many members work.
-func (f *Flock) Working() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mu.working
 }
 
 // Await waits until all threads have ended; if it is early, also until [Flock.Wake] was called. Otherwise it returns why it gave up, which the limits allow. A thread parks, a goroutine

@@ -1,0 +1,25 @@
+// Package errgroup has groups of threads with the interface of golang.org/x/sync/errgroup: code that uses that changes one import.
+//
+//	g, ctx := errgroup.WithContext(ctx)
+//	for _, url := range urls {
+//		g.Go(func() error { return fetch(ctx, url) })
+//	}
+//	err := g.Wait()
+//
+// Each function executes on a thread, and all are in a scope of the group's, so a dump shows them together. These are different:
+//
+//   - A panic of a function comes out of Wait, as a [*structured.Panic] with the thread's stack, and cancels the context. There it ends the program.
+//   - A function that calls runtime.Goexit has failed, with [structured.ErrGoexit]. There nobody is told.
+//   - Scopes that a function has opened and not closed are closed when it ends, which is an error then.
+//   - A group has a name.
+//
+// A failure ends the context of the group, and interrupts nobody. New code does better with a scope of package structured, which has an owner, and whose threads cannot outlive it.
+//
+// # Concurrency
+//
+// Everything may be called from anywhere, by threads and goroutines, functions of the group included, except that SetLimit is for when none executes. What blocks parks a thread and blocks a goroutine.
+//
+// # Where to start reading
+//
+// [Group.Go], then call.Run, which is what threads execute.
+package errgroup

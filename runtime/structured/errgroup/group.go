@@ -1,0 +1,241 @@
+package errgroup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/sched"
+	"github.com/vtscope/vtscope/runtime/structured"
+	"github.com/vtscope/vtscope/runtime/structured/internal/flock"
+	"github.com/vtscope/vtscope/runtime/vthread"
+)
+
+// A Group is a number of functions that execute on threads, and that somebody waits for. Its zero value is ready for use: it has no limit, and no context to cancel. It may be used
+// again after Wait. It must not be copied.
+type Group struct {
+	// Name is the name of the group's scope in dumps. Empty means "errgroup". It must not be changed once Go was called.
+	Name string
+
+	ctx    context.Context // around; nil: none
+	cancel context.CancelCauseFunc
+
+	mu struct {
+		sync.Mutex
+		scope    *lease // while there are threads, or nobody has waited for them
+		limited  bool
+		limit    int
+		active   int // functions that were let in and have not ended
+		sleepers []*sched.Waiter
+		err      error // the first
+		panic    *structured.Panic
+	}
+}
+
+// A lease is a flock that is closed also if nobody waits for the group. Only the group knows it.
+type lease struct {
+	flock   *flock.Flock
+	cleanup runtime.Cleanup
+}
+
+// WithContext returns a group, and a context that is derived from ctx: it ends when a function of the group fails for the first time, with the error as its cause, or when
+// Wait returns for the first time.
+func WithContext(ctx context.Context) (*Group, context.Context) {
+	inner, cancel := context.WithCancelCause(ctx)
+	return &Group{ctx: inner, cancel: cancel}, inner
+}
+
+// Go calls f on a thread of the group. It blocks while as many functions execute as the limit allows. It does not look at the context: f is called in any case.
+func (g *Group) Go(f func() error) {
+	g.mu.Lock()
+	in := g.leaseLocked().flock
+	if g.enterLocked() {
+		g.mu.Unlock()
+	} else {
+		w := sched.NewWaiter(sched.Current())
+		g.mu.sleepers = append(g.mu.sleepers, w)
+		g.mu.Unlock()
+		w.Wait(sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonCondition, Blocker: flight.BlockScope(in.ID())})
+	}
+	g.start(in, f)
+}
+
+// TryGo is [Group.Go] that does not block: if the limit does not allow f to be called now, it returns false.
+func (g *Group) TryGo(f func() error) bool {
+	g.mu.Lock()
+	if !g.enterLocked() {
+		g.mu.Unlock()
+		return false
+	}
+	in := g.leaseLocked().flock
+	g.mu.Unlock()
+	g.start(in, f)
+	return true
+}
+
+// SetLimit sets how many functions may execute at a time: with 0 none, with a negative number any. It panics while one executes.
+func (g *Group) SetLimit(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.active > 0 {
+		panic(fmt.Errorf("errgroup: modify limit while %d threads in the group are still active", g.mu.active))
+	}
+	g.mu.limited, g.mu.limit = n >= 0, n
+}
+
+// Wait waits until all functions have returned, and returns the first error that is not nil. If a function has panicked, Wait panics with a [*structured.Panic]. An interrupt of the
+// calling thread does not shorten it, and is kept.
+func (g *Group) Wait() error {
+	for {
+		g.mu.Lock()
+		l := g.mu.scope
+		if l == nil || g.endLocked(l) {
+			break
+		}
+		g.mu.Unlock()
+		l.flock.Join()
+		_ = l.flock.Await(sched.Limits{}, false) // without limits it does not give up
+		sched.Point(sched.OpPoint, 0)
+		runtime.Gosched() // somebody may be about to start a thread
+	}
+	err, p := g.mu.err, g.mu.panic
+	g.mu.Unlock()
+	if g.cancel != nil {
+		g.cancel(err)
+	}
+	if p != nil {
+		panic(p)
+	}
+	return err
+}
+
+// endLocked closes the scope, unless there are threads.
+func (g *Group) endLocked(l *lease) bool {
+	if live, _ := l.flock.Count(); live > 0 || g.mu.active > 0 {
+		return false
+	}
+	l.cleanup.Stop()
+	l.flock.Close()
+	g.mu.scope = nil
+	return true
+}
+
+func (g *Group) enterLocked() bool {
+	if g.mu.limited && g.mu.active >= g.mu.limit {
+		return false
+	}
+	g.mu.active++
+	return true
+}
+
+// leave lets in who has waited longest for that.
+func (g *Group) leave() {
+	g.mu.Lock()
+	var next *sched.Waiter
+	if len(g.mu.sleepers) > 0 {
+		next = g.mu.sleepers[0]
+		g.mu.sleepers[0] = nil // else the array keeps it
+		g.mu.sleepers = g.mu.sleepers[1:]
+	} else {
+		g.mu.active--
+	}
+	g.mu.Unlock()
+	if next != nil {
+		next.Wake()
+	}
+}
+
+// leaseLocked returns the group's scope, and opens it if there is none. It is in that of the caller, or in that of the group's context.
+func (g *Group) leaseLocked() *lease {
+	if g.mu.scope != nil {
+		return g.mu.scope
+	}
+	o := flock.Options{Name: cmp.Or(g.Name, "errgroup")}
+	if me := vthread.Current(); me != nil {
+		o.Owner = me.ID()
+		if o.Parent = me.Innermost(); o.Parent == nil {
+			o.Parent = me.Scope()
+		}
+	}
+	if o.Parent == nil && g.ctx != nil {
+		o.Parent = flock.Of(g.ctx)
+	}
+	f := new(flock.Flock)
+	f.Scope.Owner, f.Scope.Panicked, f.Scope.Context = f, g.panicked, g.ctx
+	f.Open(o)
+	g.mu.scope = &lease{flock: f}
+	g.mu.scope.cleanup = runtime.AddCleanup(g.mu.scope, flock.Record.Close, f.Record())
+	return g.mu.scope
+}
+
+func (g *Group) start(in *flock.Flock, f func() error) {
+	c := &call{group: g, f: f}
+	if err := in.Start(&c.member, c, vthread.Builder{}); err != nil {
+		c.Refused(err)
+	}
+}
+
+// A call is a function of a group.
+type call struct {
+	member flock.Member
+	group  *Group
+	f      func() error
+}
+
+// Run is the call, on its thread.
+func (c *call) Run() {
+	err := structured.ErrGoexit
+	defer c.group.leave()
+	defer func() {
+		v := recover() // the guilty frames stand until this function returns
+		for _, left := range structured.CloseLeft() {
+			p, panicked := left.(*structured.Panic)
+			switch {
+			case panicked && v == nil:
+				v = p
+			case err == nil:
+				err = fmt.Errorf("errgroup: thread %s has ended: %w", c.member.Thread().Label(), left)
+			}
+		}
+		if v != nil {
+			panic(v) // for the thread's handler
+		}
+		c.group.fail(err)
+	}()
+	err = c.f()
+}
+
+// Refused tells that the scheduler does not take the call.
+func (c *call) Refused(err error) {
+	c.group.fail(err)
+	c.group.leave()
+}
+
+func (g *Group) fail(err error) {
+	if err == nil {
+		return
+	}
+	g.mu.Lock()
+	first := g.mu.err == nil
+	if first {
+		g.mu.err = err
+	}
+	g.mu.Unlock()
+	if first && g.cancel != nil {
+		g.cancel(err)
+	}
+}
+
+// panicked is called while the thread's frames stand.
+func (g *Group) panicked(t *vthread.Thread, value any, stack []byte) {
+	p := &structured.Panic{Thread: t.Label(), Value: value, Stack: stack}
+	g.mu.Lock()
+	if g.mu.panic == nil {
+		g.mu.panic = p
+	}
+	g.mu.Unlock()
+	g.fail(p)
+}
