@@ -52,7 +52,37 @@ func needLookout(t *testing.T) {
 func TestADeadlockIsReportedWithThoseWhoWaitAndWhatTheyHold(t *testing.T) {
 	fails(t, vttest.Options{}, func() { transfer(false) },
 		"deadlock: all threads wait", "(after 0s)",
-		"to bob: waits for lock L", ", held by #", "; holds L", "planted_test.go:")
+		"to bob: waits for lock L", ", held by #", "; holds L", "planted_test.go:",
+		"vttest: 2 threads wait for each other: #", " to bob holds L", " to ann holds L", ", wants L")
+}
+
+func TestADeadlockOfJoinsNamesTheCircleAndNotWhoWaitsForIt(t *testing.T) {
+	r := fails(t, vttest.Options{}, func() {
+		var first *vthread.Thread
+		first = vthread.Builder{Name: "first"}.Unstarted(func() {
+			vthread.Builder{Name: "second"}.Start(func() { first.Join() }).Join()
+		})
+		first.Start()
+		first.Join()
+	}, "vttest: 2 threads wait for each other: #", " first wants the end of #", " second wants the end of #")
+	if strings.Contains(r.Report, "#1 test wants") {
+		t.Errorf("got\n%s", r.Report)
+	}
+}
+
+func TestADeadlockWithoutACircleNamesNone(t *testing.T) {
+	r := fails(t, vttest.Options{}, func() { vthread.Park() }, "deadlock")
+	if strings.Contains(r.Report, "each other") || strings.Contains(r.Report, "itself") {
+		t.Errorf("got\n%s", r.Report)
+	}
+}
+
+func TestAThreadThatLocksTwiceWaitsForItself(t *testing.T) {
+	fails(t, vttest.Options{}, func() {
+		var m vsync.Mutex
+		m.Lock()
+		m.Lock()
+	}, "vttest: 1 thread waits for itself: #1 test holds L1, wants L1")
 }
 
 func TestAParkThatNobodyEndsIsADeadlock(t *testing.T) {

@@ -23,6 +23,9 @@ func (e *exploration) report(test string) string {
 	}
 	fmt.Fprintf(&b, "vttest: to repeat it: go test -run '%s' -vt.seed=%v\n", pattern(test), x.seed)
 	if threads, guilty := x.threads(); len(threads) > 0 {
+		if text := c.circleText(circle(threads, held)); text != "" {
+			fmt.Fprintf(&b, "vttest: %s\n", text)
+		}
 		fmt.Fprintf(&b, "vttest: threads:\n")
 		for _, w := range threads {
 			writeThread(&b, c, held, w, w.Thread == guilty)

@@ -65,17 +65,27 @@ var kinds = map[flight.BlockerKind]string{
 	flight.BlockedByCondition: "C",
 	flight.BlockedByScope:     "S",
 	flight.BlockedByFile:      "F",
+	flight.BlockedByMutex:     "L",
+	flight.BlockedByRWMutex:   "RW",
+	flight.BlockedBySemaphore: "Sem",
+	flight.BlockedByLatch:     "Latch",
+	flight.BlockedByBarrier:   "Barrier",
+	flight.BlockedByQueue:     "Queue",
+	flight.BlockedByOnce:      "Once",
+	flight.BlockedByExchanger: "Ex",
+	flight.BlockedByFuture:    "Fut",
+	flight.BlockedByChannel:   "Ch",
 }
 
 // A cast gives threads and locks names that do not depend on addresses and ids.
 type cast struct {
 	names []string
 	on    map[flight.Blocker]string
-	count map[flight.BlockerKind]int
+	count map[string]int // by initials
 }
 
 func newCast(names []string) *cast {
-	return &cast{names, make(map[flight.Blocker]string), make(map[flight.BlockerKind]int)}
+	return &cast{names, make(map[flight.Blocker]string), make(map[string]int)}
 }
 
 func (c *cast) thread(n int) string {
@@ -91,8 +101,9 @@ func (c *cast) thread(n int) string {
 // object names b by its kind and the order in which such were first seen.
 func (c *cast) object(b flight.Blocker) string {
 	if c.on[b] == "" {
-		c.count[b.Kind()]++
-		c.on[b] = kinds[b.Kind()] + strconv.Itoa(c.count[b.Kind()])
+		initials := kinds[b.Kind()]
+		c.count[initials]++
+		c.on[b] = initials + strconv.Itoa(c.count[initials])
 	}
 	return c.on[b]
 }
