@@ -66,7 +66,9 @@ func BenchmarkMutex(b *testing.B) {
 	}{
 		{"sync", func() sync.Locker { return new(sync.Mutex) }},
 		{"vsync", func() sync.Locker { return new(vsync.Mutex) }},
+		{"vsync-reentrant", func() sync.Locker { return new(vsync.ReentrantMutex) }},
 		{"sync-rw", func() sync.Locker { return new(sync.RWMutex) }},
+		{"vsync-rw", func() sync.Locker { return new(vsync.RWMutex) }},
 	} {
 		b.Run("crowd=1/impl="+c.impl, func(b *testing.B) {
 			b.ReportAllocs()
@@ -87,6 +89,7 @@ func BenchmarkMutex(b *testing.B) {
 			{"vsync/by=goroutines", crowdOfGoroutines, func() sync.Locker { return new(vsync.Mutex) }},
 			{"vsync/by=threads", crowdOfThreads, func() sync.Locker { return new(vsync.Mutex) }},
 			{"sync-rw/by=goroutines", crowdOfGoroutines, func() sync.Locker { return new(sync.RWMutex) }},
+			{"vsync-rw/by=threads", crowdOfThreads, func() sync.Locker { return new(vsync.RWMutex) }},
 		} {
 			b.Run(fmt.Sprintf("crowd=%d/impl=%s", size, c.impl), measure(func(n int) time.Duration {
 				return lockInCrowd(n, size, c.crowd, c.mu())

@@ -25,6 +25,7 @@ type Barrier struct {
 	arrived int     // of this round
 	round   int64
 	broken  bool
+	told    account
 }
 
 // NewBarrier returns a barrier for a number of parties. If action is not nil, the last of each round calls it, before any goes on; if it panics, the
@@ -33,8 +34,11 @@ func NewBarrier(parties int, action func()) *Barrier {
 	if parties < 1 {
 		panic("vsync: barrier without parties")
 	}
-	return &Barrier{parties: parties, action: action}
+	return &Barrier{parties: parties, action: action, told: account{label: made()}}
 }
+
+// SetName gives b a name, which dumps show. It must be called before anybody uses b.
+func (b *Barrier) SetName(name string) { b.told.setName(name) }
 
 // Wait waits until all parties have come. It returns how many had come before the caller in this round. A thread parks, a goroutine blocks; interrupts play
 // no part. The error is nil or [ErrBroken].
@@ -82,7 +86,7 @@ func (b *Barrier) wait(l *sched.Limits) (before int, err error) {
 	n.number = round
 	q.pushLocked(n)
 	q.Unlock()
-	switch _, err := q.await(n, l, b.pause(), b); {
+	switch _, err := q.await(n, l, flight.ReasonCondition, b); {
 	case err != nil:
 		b.left(round)
 		return before, err
@@ -184,12 +188,16 @@ func (b *Barrier) Broken() bool {
 	return b.broken
 }
 
-func (b *Barrier) leftLocked(*waiter) {}
-
-func (b *Barrier) pause() sched.Pause {
-	return sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonCondition, Blocker: b.blocker()}
-}
-
 func (b *Barrier) blocker() flight.Blocker {
 	return flight.BlockAt(flight.BlockedByBarrier, uintptr(unsafe.Pointer(b)))
+}
+
+func (b *Barrier) account() *account { return &b.told }
+func (b *Barrier) capacity() uint64  { return uint64(b.parties) }
+
+func (b *Barrier) tell(r *flight.BlockerRecord, waiting int) {
+	b.waiters.Lock()
+	missing := b.parties - b.arrived
+	b.waiters.Unlock()
+	r.Count(int64(missing), waiting)
 }

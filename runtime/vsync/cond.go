@@ -19,10 +19,14 @@ type Cond struct {
 
 	waiters waiters
 	self    atomic.Uintptr // where it is, once it is used
+	told    account
 }
 
 // NewCond returns a condition of what l guards.
-func NewCond(l sync.Locker) *Cond { return &Cond{L: l} }
+func NewCond(l sync.Locker) *Cond { return &Cond{L: l, told: account{label: made()}} }
+
+// SetName gives c a name, which dumps show. It must be called before anybody uses c.
+func (c *Cond) SetName(name string) { c.told.setName(name) }
 
 // Wait unlocks c.L, waits until it is chosen by Signal or Broadcast, and locks c.L again. A thread parks, a goroutine blocks. Interrupts play
 // no part.
@@ -48,7 +52,7 @@ func (c *Cond) wait(l *sched.Limits) error {
 	c.unlock(n)
 	defer c.L.Lock()
 	for {
-		if got, err := c.waiters.await(n, l, c.pause(), c); got || err != nil {
+		if got, err := c.waiters.await(n, l, flight.ReasonCondition, c); got || err != nil {
 			return err
 		}
 		n = c.queue(me, l)
@@ -86,12 +90,10 @@ func (c *Cond) drop(n *waiter) {
 		return
 	}
 	q.Unlock()
-	if got, _ := q.await(n, always, c.pause(), c); got {
+	if got, _ := q.await(n, always, flight.ReasonCondition, c); got {
 		c.Signal()
 	}
 }
-
-func (c *Cond) leftLocked(*waiter) {}
 
 // Signal lets the one go on that has waited longest, if any. The caller may hold c.L, or not. It does not block.
 func (c *Cond) Signal() {
@@ -133,8 +135,9 @@ func (c *Cond) check() {
 	}
 }
 
-func (c *Cond) pause() sched.Pause {
-	return sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonCondition, Blocker: c.blocker()}
-}
-
 func (c *Cond) blocker() flight.Blocker { return flight.BlockCondition(uintptr(unsafe.Pointer(c))) }
+
+func (c *Cond) account() *account { return &c.told }
+func (c *Cond) capacity() uint64  { return 0 }
+
+func (c *Cond) tell(r *flight.BlockerRecord, waiting int) { r.Count(0, waiting) }

@@ -313,6 +313,9 @@ func TestAWaitingThreadIsBlockedForItsLockThen(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/pinned=%v", name, pin), func(t *testing.T) {
 				c := vsync.NewCond(new(vsync.Mutex))
 				waiting, blocked := flight.StateWaiting, flight.StateBlocked
+				if name == "WaitFor" {
+					waiting = flight.StateTimedParked
+				}
 				if pin {
 					waiting, blocked = flight.StatePinned, flight.StatePinned
 				}

@@ -12,7 +12,11 @@ import (
 // An Exchanger is where two meet, and each gets the other's value. Its zero value is ready for use.
 type Exchanger[T any] struct {
 	waiters waiters // at most one
+	told    account
 }
+
+// SetName gives x a name, which dumps show with the place where that was done. It must be called before anybody uses x.
+func (x *Exchanger[T]) SetName(name string) { x.told.setName(name) }
 
 // Exchange waits for another caller, gives it v, and returns its value. A thread parks, a goroutine blocks; interrupts play no part.
 func (x *Exchanger[T]) Exchange(v T) T {
@@ -59,7 +63,7 @@ func (x *Exchanger[T]) exchange(v T, l *sched.Limits) (theirs T, err error) {
 		n := &waiter{value: box}
 		q.pushLocked(n.ready(me, l))
 		q.Unlock()
-		got, err := q.await(n, l, x.pause(), x)
+		got, err := q.await(n, l, flight.ReasonCondition, x)
 		switch {
 		case err != nil:
 			return theirs, err
@@ -69,12 +73,11 @@ func (x *Exchanger[T]) exchange(v T, l *sched.Limits) (theirs T, err error) {
 	}
 }
 
-func (x *Exchanger[T]) leftLocked(*waiter) {}
-
-func (x *Exchanger[T]) pause() sched.Pause {
-	return sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonCondition, Blocker: x.blocker()}
-}
-
 func (x *Exchanger[T]) blocker() flight.Blocker {
 	return flight.BlockAt(flight.BlockedByExchanger, uintptr(unsafe.Pointer(x)))
 }
+
+func (x *Exchanger[T]) account() *account { return &x.told }
+func (x *Exchanger[T]) capacity() uint64  { return 0 }
+
+func (x *Exchanger[T]) tell(r *flight.BlockerRecord, waiting int) { r.Count(0, waiting) }

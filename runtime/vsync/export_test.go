@@ -1,6 +1,10 @@
 package vsync
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
 
 // Waiting returns how many wait for a synchronizer.
 func Waiting(of any) (n int) {
@@ -59,7 +63,9 @@ func WakeFirst(m *Mutex) {
 	}
 	q.takeLocked(n)
 	m.word.Or(woken)
-	m.leftLocked(n)
+	if q.n == 0 {
+		m.word.And(^queued)
+	}
 	q.Unlock()
 	n.wake()
 }
@@ -76,3 +82,11 @@ func Unfair(s *Semaphore) bool { return s.unfair }
 
 func (q *Queue[T]) queue() *waiters     { return &q.waiters }
 func (x *Exchanger[T]) queue() *waiters { return &x.waiters }
+
+// BlockerOf returns what who waits for a synchronizer is told to wait for.
+func BlockerOf(of any) flight.Blocker {
+	if m, ok := of.(*ReentrantMutex); ok {
+		of = &m.mu
+	}
+	return of.(synchronizer).blocker()
+}

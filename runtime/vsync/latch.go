@@ -14,14 +14,18 @@ import (
 type Latch struct {
 	count   atomic.Int64
 	waiters waiters
+	told    account
 }
 
 // NewLatch returns a latch with a count. It panics if that is negative.
 func NewLatch(count int) *Latch {
-	l := new(Latch)
+	l := &Latch{told: account{label: made()}}
 	l.Add(count)
 	return l
 }
+
+// SetName gives l a name, which dumps show with the place where that was done. It must be called before anybody uses l.
+func (l *Latch) SetName(name string) { l.told.setName(name) }
 
 // Add adds n, which may be negative, to the count. When that becomes 0, all go on that wait. It does not block. It panics, and does nothing, if
 // the count would become negative.
@@ -89,18 +93,17 @@ func (l *Latch) wait(limits *sched.Limits) error {
 		}
 		q.pushLocked(n)
 		q.Unlock()
-		if got, err := q.await(n, limits, l.pause(), l); got || err != nil {
+		if got, err := q.await(n, limits, flight.ReasonCondition, l); got || err != nil {
 			return err
 		}
 	}
 }
 
-func (l *Latch) leftLocked(*waiter) {}
-
-func (l *Latch) pause() sched.Pause {
-	return sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonCondition, Blocker: l.blocker()}
-}
-
 func (l *Latch) blocker() flight.Blocker {
 	return flight.BlockAt(flight.BlockedByLatch, uintptr(unsafe.Pointer(l)))
 }
+
+func (l *Latch) account() *account { return &l.told }
+func (l *Latch) capacity() uint64  { return 0 }
+
+func (l *Latch) tell(r *flight.BlockerRecord, waiting int) { r.Count(l.count.Load(), waiting) }

@@ -37,3 +37,16 @@ func ended(me *sched.Task, l *sched.Limits) error {
 	}
 	return nil
 }
+
+// deadline returns when a wait within l ends, as [now] tells, if it does.
+func deadline(l *sched.Limits) (at time.Duration, timed bool) {
+	at, timed = l.Until, l.Until != 0
+	if l.Context != nil {
+		if end, ok := l.Context.Deadline(); ok {
+			if d := sched.After(time.Until(end)); !timed || d < at {
+				at, timed = d, true
+			}
+		}
+	}
+	return at, timed
+}

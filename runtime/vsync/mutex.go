@@ -19,7 +19,7 @@ import (
 // Who comes when it is free gets it, also while others wait: that is what makes it fast. But nobody is overtaken for longer than 1 ms: then it
 // is handed over in the order in which they came.
 //
-//	X1  word holds flags and the holder. queued tells that waiters is not empty. Only the fast paths change word without the lock of waiters, and only
+//	X1  word holds flags and the holder. queued tells that waiters is not empty, or all have given up. Only the fast paths change word without the lock of waiters, and only
 //	    between free and locked.
 //	X2  woken is a token that at most one has: a waiter that was taken out to try again. While there is it, Unlock wakes nobody. Who has it and
 //	    finds the lock held returns to the queue, as the first, and gives the token up; if it has waited for 1 ms, the next Unlock hands it the lock, which is
@@ -32,6 +32,8 @@ type Mutex struct {
 
 	wokenAt   atomic.Int64 // when the token was given, as now tells
 	overtaken uint32       // how often who has the token was overtaken; only who has locked the lock touches it
+
+	told account
 }
 
 // The flags of a Mutex.
@@ -57,6 +59,9 @@ func holderOf(me *sched.Task) uint64 {
 	}
 	return bits.RotateLeft64(uint64(coro.Goroutine())|1<<63, holderBits)
 }
+
+// SetName gives m a name, which dumps show with the place where that was done. It must be called before anybody uses m.
+func (m *Mutex) SetName(name string) { m.told.setName(name) }
 
 // TryLock takes the lock if nobody holds it, and reports whether it did. It does not block.
 func (m *Mutex) TryLock() bool {
@@ -116,7 +121,7 @@ func (m *Mutex) Lock() {
 	self := holderOf(me)
 	if w := m.word.Load(); w&(locked|woken) != 0 || !m.word.CompareAndSwap(w, w|self|locked) {
 		if !m.try(self, 0) {
-			_ = m.lock(me, always, m.pause())
+			_ = m.lock(me, always, flight.ReasonLock, m)
 		}
 	}
 }
@@ -139,22 +144,29 @@ func (m *Mutex) lockWithin(l *sched.Limits) error {
 	if sched.Simulating() {
 		return m.lockWithinSimulated(me, l)
 	}
-	return m.lock(me, l, m.pause())
+	return m.lock(me, l, flight.ReasonLock, m)
 }
 
-// lock takes the lock within limits for the caller, on which me is mounted. p is what a dump shows of it meanwhile.
-func (m *Mutex) lock(me *sched.Task, l *sched.Limits, p sched.Pause) error {
+// lock takes the lock, which is that of s, within limits for the caller, on which me is mounted.
+func (m *Mutex) lock(me *sched.Task, l *sched.Limits, why flight.Reason, s synchronizer) error {
 	self := holderOf(me)
 	if m.spin(self, 0) {
 		return nil
 	}
+	waited := false
+	defer func() {
+		if waited {
+			s.account().again(s)
+		}
+	}()
 	var token uint64
 	for since := now(); ; {
 		n := &waiter{since: since, holder: self, tried: token != 0}
 		if !m.queue(n.ready(me, l), token) {
 			return nil
 		}
-		got, err := m.waiters.await(n, l, p, m)
+		waited = true
+		got, err := m.waiters.await(n, l, why, s)
 		switch {
 		case err != nil:
 			return err
@@ -213,12 +225,6 @@ func (m *Mutex) queue(n *waiter, token uint64) bool {
 	return true
 }
 
-func (m *Mutex) leftLocked(*waiter) {
-	if m.waiters.n == 0 {
-		m.word.And(^queued)
-	}
-}
-
 // Unlock frees the lock, or hands it to who has waited for long. Anybody may call it, not only who took the lock. It does not
 // block. It panics if the lock is free.
 func (m *Mutex) Unlock() {
@@ -254,6 +260,7 @@ func (m *Mutex) releaseQueued() bool {
 	q.Lock()
 	n := q.first
 	if n == nil {
+		m.word.And(^queued) // all have given up
 		q.Unlock()
 		return false
 	}
@@ -288,7 +295,11 @@ func (m *Mutex) passToken() {
 		w := m.word.Load()
 		n := q.first
 		if n == nil || w&locked != 0 {
-			done := m.word.CompareAndSwap(w, w&^(woken|overdue))
+			w1 := w &^ (woken | overdue)
+			if n == nil {
+				w1 &^= queued
+			}
+			done := m.word.CompareAndSwap(w, w1)
 			q.Unlock()
 			if done {
 				return
@@ -299,7 +310,9 @@ func (m *Mutex) passToken() {
 		n.handed = false
 		m.wokenAt.Store(int64(now()))
 		m.word.And(^overdue)
-		m.leftLocked(n)
+		if q.n == 0 {
+			m.word.And(^queued)
+		}
 		q.Unlock()
 		if n.wake() {
 			return
@@ -313,10 +326,18 @@ func (m *Mutex) holds(me *sched.Task) bool {
 	return w&locked != 0 && w&^mutexFlags == holderOf(me)
 }
 
-func (m *Mutex) pause() sched.Pause {
-	return sched.Pause{State: flight.StateBlocked, Reason: flight.ReasonLock, Blocker: m.blocker()}
-}
-
 func (m *Mutex) blocker() flight.Blocker {
 	return flight.BlockAt(flight.BlockedByMutex, uintptr(unsafe.Pointer(m)))
+}
+
+func (m *Mutex) account() *account { return &m.told }
+func (m *Mutex) capacity() uint64  { return 0 }
+
+func (m *Mutex) tell(r *flight.BlockerRecord, waiting int) {
+	if w := m.word.Load(); w&locked != 0 {
+		r.HeldBy(partyOf(w), 0)
+	} else {
+		r.SetHolders(0)
+	}
+	r.Count(0, waiting)
 }

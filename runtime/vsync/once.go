@@ -16,6 +16,9 @@ type Once struct {
 	mu   Mutex // held by who calls
 }
 
+// SetName gives o a name, which dumps show with the place where that was done. It must be called before anybody uses o.
+func (o *Once) SetName(name string) { o.mu.told.setName(name) }
+
 // Do calls f if no Do of o has called a function before, and else waits until that one has ended: a thread parks, a goroutine blocks; interrupts
 // play no part. As of a sync.Once, a function that panics has been called, and one that calls Do of o waits for itself.
 func (o *Once) Do(f func()) { _ = o.do(f, always) }
@@ -43,7 +46,7 @@ func (o *Once) do(f func(), l *sched.Limits) error {
 		return err
 	}
 	if !o.mu.try(holderOf(me), 0) {
-		if err := o.mu.lock(me, l, o.pause()); err != nil {
+		if err := o.mu.lock(me, l, flight.ReasonCondition, o); err != nil {
 			return err
 		}
 	}
@@ -56,10 +59,11 @@ func (o *Once) do(f func(), l *sched.Limits) error {
 	return nil
 }
 
-func (o *Once) pause() sched.Pause {
-	return sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonCondition, Blocker: o.blocker()}
-}
-
 func (o *Once) blocker() flight.Blocker {
 	return flight.BlockAt(flight.BlockedByOnce, uintptr(unsafe.Pointer(o)))
 }
+
+func (o *Once) account() *account { return &o.mu.told }
+func (o *Once) capacity() uint64  { return 0 }
+
+func (o *Once) tell(r *flight.BlockerRecord, waiting int) { o.mu.tell(r, waiting) }

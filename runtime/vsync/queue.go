@@ -26,6 +26,7 @@ type Queue[T any] struct {
 	closed  bool
 	ring    []T
 	head, n int
+	told    account
 }
 
 // NewQueue returns a queue that holds at most capacity elements. With 0 each Put waits until its element is taken. It panics if capacity is
@@ -34,8 +35,11 @@ func NewQueue[T any](capacity int) *Queue[T] {
 	if capacity < 0 {
 		panic("vsync: negative capacity")
 	}
-	return &Queue[T]{bound: 1 + capacity}
+	return &Queue[T]{bound: 1 + capacity, told: account{label: made()}}
 }
+
+// SetName gives q a name, which dumps show with the place where that was done. It must be called before anybody uses q.
+func (q *Queue[T]) SetName(name string) { q.told.setName(name) }
 
 // Put adds an element. While there is no room, a thread parks and a goroutine blocks; interrupts play no part. It returns [ErrClosed] if the queue
 // is closed, or closes meanwhile; then the element is not in it.
@@ -111,7 +115,7 @@ func (q *Queue[T]) putLater(v T, l *sched.Limits) error {
 	if did, err := q.putNow(v, n.ready(sched.Current(), l)); did {
 		return err
 	}
-	if _, err := q.waiters.await(n, l, q.pause(), q); err != nil {
+	if _, err := q.waiters.await(n, l, flight.ReasonCondition, q); err != nil {
 		return err
 	}
 	if !n.handed { // also if it was refused, and goes on all the same: its element was taken
@@ -209,7 +213,7 @@ func (q *Queue[T]) takeLater(l *sched.Limits) (v T, err error) {
 		if v, did, err := q.takeNow(n.ready(sched.Current(), l)); did {
 			return v, err
 		}
-		got, err := q.waiters.await(n, l, q.pause(), q)
+		got, err := q.waiters.await(n, l, flight.ReasonCondition, q)
 		switch {
 		case err != nil:
 			return v, err
@@ -240,8 +244,6 @@ func (q *Queue[T]) Len() int {
 	return q.n
 }
 
-func (q *Queue[T]) leftLocked(*waiter) {}
-
 func (q *Queue[T]) pushLocked(v T) {
 	if q.n == len(q.ring) {
 		size := max(2*q.n, 8)
@@ -271,10 +273,11 @@ func (q *Queue[T]) popLocked() (v T) {
 	return v
 }
 
-func (q *Queue[T]) pause() sched.Pause {
-	return sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonCondition, Blocker: q.blocker()}
-}
-
 func (q *Queue[T]) blocker() flight.Blocker {
 	return flight.BlockAt(flight.BlockedByQueue, uintptr(unsafe.Pointer(q)))
 }
+
+func (q *Queue[T]) account() *account { return &q.told }
+func (q *Queue[T]) capacity() uint64  { return uint64(max(q.bound-1, 0)) }
+
+func (q *Queue[T]) tell(r *flight.BlockerRecord, waiting int) { r.Count(int64(q.Len()), waiting) }

@@ -15,6 +15,9 @@ type ReentrantMutex struct {
 	more int // how often who holds mu has locked it again; nobody else touches it
 }
 
+// SetName gives m a name, which dumps show with the place where that was done. It must be called before anybody uses m.
+func (m *ReentrantMutex) SetName(name string) { m.mu.told.setName(name) }
+
 // TryLock takes the lock if nobody else holds it, and reports whether it did. It does not block.
 func (m *ReentrantMutex) TryLock() bool { return m.again(sched.Current()) || m.mu.TryLock() }
 

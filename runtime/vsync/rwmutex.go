@@ -23,6 +23,16 @@ type RWMutex struct {
 	word    atomic.Uint64
 	readers waiters // that wait until the lock is open
 	drain   waiters
+
+	told  account
+	names *holders // of those who read; nil: it has no name
+}
+
+// SetName gives m a name, which dumps show with the place where that was done, and from then on who reads: that makes RLock and RUnlock slower. It must
+// be called before anybody uses m.
+func (m *RWMutex) SetName(name string) {
+	m.told.setName(name)
+	m.names = new(holders)
 }
 
 const (
@@ -49,7 +59,19 @@ func (m *RWMutex) RLockContext(ctx context.Context) error { return m.rlock(inCon
 // TryRLock takes the lock for reading if no writer holds it or waits for it, and reports whether it did. It does not block.
 func (m *RWMutex) TryRLock() bool {
 	sched.Point(sched.OpLock, m.blocker())
-	return m.tryRead()
+	if !m.tryRead() {
+		return false
+	}
+	m.reads()
+	return true
+}
+
+// reads notes that the caller reads.
+func (m *RWMutex) reads() {
+	if m.names != nil {
+		m.names.note(party(sched.Current()))
+		m.told.again(m)
+	}
 }
 
 func (m *RWMutex) tryRead() bool {
@@ -66,9 +88,16 @@ func (m *RWMutex) tryRead() bool {
 
 func (m *RWMutex) rlock(l *sched.Limits) error {
 	sched.Point(sched.OpLock, m.blocker())
-	if l == always && m.tryRead() {
-		return nil
+	if l != always || !m.tryRead() {
+		if err := m.waitToRead(l); err != nil {
+			return err
+		}
 	}
+	m.reads()
+	return nil
+}
+
+func (m *RWMutex) waitToRead(l *sched.Limits) error {
 	me := sched.Current()
 	if err := ended(me, l); err != nil {
 		return err
@@ -78,7 +107,7 @@ func (m *RWMutex) rlock(l *sched.Limits) error {
 		if !m.queueReader(n) {
 			return nil
 		}
-		if got, err := m.readers.await(n, l, m.pause(), m); got || err != nil {
+		if got, err := m.readers.await(n, l, flight.ReasonLock, m); got || err != nil {
 			return err
 		}
 	}
@@ -101,11 +130,12 @@ func (m *RWMutex) queueReader(n *waiter) bool {
 	}
 }
 
-func (m *RWMutex) leftLocked(*waiter) {} // a waiting flag that is too much does no harm
-
 // RUnlock undoes one RLock. Anybody may call it. It does not block. It panics if nobody reads.
 func (m *RWMutex) RUnlock() {
 	sched.Point(sched.OpUnlock, m.blocker())
+	if m.names != nil {
+		m.names.forget(party(sched.Current()))
+	}
 	m.runlock()
 	sched.Point(sched.OpUnlocked, m.blocker())
 }
@@ -176,7 +206,7 @@ func (m *RWMutex) lockWithin(l *sched.Limits) error {
 	}
 	for {
 		if self := holderOf(me); !m.writer.try(self, 0) {
-			if err := m.writer.lock(me, l, m.pause()); err != nil {
+			if err := m.writer.lock(me, l, flight.ReasonLock, m); err != nil {
 				return err
 			}
 		}
@@ -187,7 +217,7 @@ func (m *RWMutex) lockWithin(l *sched.Limits) error {
 		if !m.announce(n) {
 			return nil
 		}
-		got, err := m.drain.await(n, l, m.pause(), m)
+		got, err := m.drain.await(n, l, flight.ReasonLock, m)
 		switch {
 		case got:
 			return nil
@@ -252,10 +282,21 @@ type readLocker RWMutex
 func (l *readLocker) Lock()   { (*RWMutex)(l).RLock() }
 func (l *readLocker) Unlock() { (*RWMutex)(l).RUnlock() }
 
-func (m *RWMutex) pause() sched.Pause {
-	return sched.Pause{State: flight.StateBlocked, Reason: flight.ReasonLock, Blocker: m.blocker()}
-}
-
 func (m *RWMutex) blocker() flight.Blocker {
 	return flight.BlockAt(flight.BlockedByRWMutex, uintptr(unsafe.Pointer(m)))
+}
+
+func (m *RWMutex) account() *account { return &m.told }
+func (m *RWMutex) capacity() uint64  { return 0 }
+
+func (m *RWMutex) tell(r *flight.BlockerRecord, waiting int) {
+	switch w := m.word.Load(); {
+	case w&rwWriting != 0:
+		r.HeldBy(partyOf(m.writer.word.Load()), 0)
+	case m.names != nil:
+		m.names.tell(r)
+	default:
+		r.SetHolders(int(w / rwReader))
+	}
+	r.Count(0, waiting)
 }

@@ -16,7 +16,7 @@ import (
 // A fair one, which [NewSemaphore] makes, gives permits in the order in which they were asked for: who wants many keeps those back who came later and
 // want few. An unfair one gives them to whoever comes, or waits, and for whom there are enough: so who wants many may wait forever.
 //
-//	Z1  word holds the free permits, above a flag that waiters is not empty. The flag changes under the lock of waiters.
+//	Z1  word holds the free permits, above a flag that waiters is not empty, or somebody is about to call grant. The flag changes under the lock of waiters.
 //	Z2  In a fair one nobody takes permits while the flag is set, but those to whom grant gives them.
 //	Z3  Nobody waits for whom there are enough permits: in a fair one as the first, in an unfair one at all. Whoever changes that calls grant.
 type Semaphore struct {
@@ -25,6 +25,8 @@ type Semaphore struct {
 	word    atomic.Int64
 	waiters waiters
 	doomed  waiters // that want more than there are
+	holders holders
+	told    account
 }
 
 const (
@@ -34,26 +36,33 @@ const (
 
 // NewSemaphore returns a fair semaphore with free permits. It panics if that is negative.
 func NewSemaphore(permits int64) *Semaphore {
-	if permits < 0 {
-		panic("vsync: negative permits")
-	}
-	s := &Semaphore{size: permits}
-	s.word.Store(permits * semaphorePermit)
-	return s
+	return newSemaphore(permits, false, made())
 }
 
 // NewUnfairSemaphore returns an unfair semaphore with free permits. It panics if that is negative.
 func NewUnfairSemaphore(permits int64) *Semaphore {
-	s := NewSemaphore(permits)
-	s.unfair = true
+	return newSemaphore(permits, true, made())
+}
+
+func newSemaphore(permits int64, unfair bool, l *label) *Semaphore {
+	check(permits)
+	s := &Semaphore{size: permits, unfair: unfair, told: account{label: l}}
+	s.word.Store(permits * semaphorePermit)
 	return s
 }
+
+// SetName gives s a name, which dumps show. It must be called before anybody uses s.
+func (s *Semaphore) SetName(name string) { s.told.setName(name) }
 
 // TryAcquire takes n permits if they are to be had at once, and reports whether it did. It does not block. It panics if n is negative.
 func (s *Semaphore) TryAcquire(n int64) bool {
 	check(n)
 	sched.Point(sched.OpPoint, s.blocker())
-	return s.try(n)
+	if !s.try(n) {
+		return false
+	}
+	s.holders.note(party(sched.Current()))
+	return true
 }
 
 func check(n int64) {
@@ -93,12 +102,24 @@ func (s *Semaphore) AcquireContext(ctx context.Context, n int64) error {
 func (s *Semaphore) acquire(n int64, l *sched.Limits) error {
 	check(n)
 	sched.Point(sched.OpPoint, s.blocker())
-	if l == always && s.try(n) {
-		return nil
-	}
 	me := sched.Current()
+	if l != always || !s.try(n) {
+		waited, err := s.wait(me, n, l)
+		if err != nil {
+			return err
+		}
+		if waited {
+			defer s.told.again(s)
+		}
+	}
+	s.holders.note(party(me))
+	return nil
+}
+
+// wait takes n permits, and tells whether the caller has waited for them.
+func (s *Semaphore) wait(me *sched.Task, n int64, l *sched.Limits) (waited bool, err error) {
 	if err := ended(me, l); err != nil {
-		return err
+		return false, err
 	}
 	for !s.try(n) {
 		w := new(waiter).ready(me, l)
@@ -110,16 +131,17 @@ func (s *Semaphore) acquire(n int64, l *sched.Limits) error {
 			q.pushLocked(w)
 			q.Unlock()
 		} else if !s.queue(w) {
-			return nil
+			break
 		}
-		if got, err := q.await(w, l, s.pause(), s); got || err != nil {
+		waited = true
+		if got, err := q.await(w, l, flight.ReasonCondition, s); got || err != nil {
 			if err != nil {
-				s.grant() // to those behind it
+				s.grant() // to those behind it; and nobody may be left
 			}
-			return err
+			return true, err
 		}
 	}
-	return nil
+	return waited, nil
 }
 
 // queue lets w wait. It returns false if there are enough permits: then w has them.
@@ -142,16 +164,11 @@ func (s *Semaphore) queue(w *waiter) bool {
 	}
 }
 
-func (s *Semaphore) leftLocked(*waiter) {
-	if s.waiters.n == 0 {
-		s.word.And(^semaphoreQueued)
-	}
-}
-
 // Release gives n permits back. Anybody may call it. It does not block. It panics if n is negative, or more than are taken.
 func (s *Semaphore) Release(n int64) {
 	check(n)
 	sched.Point(sched.OpPoint, s.blocker())
+	s.holders.forget(party(sched.Current()))
 	s.release(n)
 	sched.Point(sched.OpPoint, s.blocker())
 }
@@ -196,7 +213,9 @@ func (s *Semaphore) grant() {
 			last = n
 			n = next
 		}
-		s.leftLocked(nil)
+		if q.n == 0 {
+			s.word.And(^semaphoreQueued)
+		}
 		q.Unlock()
 		for n := first; n != nil; {
 			next := n.next
@@ -225,10 +244,14 @@ func (s *Semaphore) give(n int64) bool {
 // Free returns how many permits are free at the moment.
 func (s *Semaphore) Free() int64 { return s.word.Load() / semaphorePermit }
 
-func (s *Semaphore) pause() sched.Pause {
-	return sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonCondition, Blocker: s.blocker()}
-}
-
 func (s *Semaphore) blocker() flight.Blocker {
 	return flight.BlockAt(flight.BlockedBySemaphore, uintptr(unsafe.Pointer(s)))
+}
+
+func (s *Semaphore) account() *account { return &s.told }
+func (s *Semaphore) capacity() uint64  { return uint64(s.size) }
+
+func (s *Semaphore) tell(r *flight.BlockerRecord, waiting int) {
+	s.holders.tell(r)
+	r.Count(s.Free(), waiting)
 }

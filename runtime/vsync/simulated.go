@@ -1,6 +1,9 @@
 package vsync
 
-import "github.com/vtscope/vtscope/runtime/sched"
+import (
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/sched"
+)
 
 // In a simulation others may come in between before and after each operation, and its script shows who holds what.
 
@@ -17,7 +20,7 @@ func (m *Mutex) lockSimulated() { _ = m.lockWithinSimulated(sched.Current(), alw
 
 func (m *Mutex) lockWithinSimulated(me *sched.Task, l *sched.Limits) error {
 	sched.Point(sched.OpLock, m.blocker())
-	if err := m.lock(me, l, m.pause()); err != nil {
+	if err := m.lock(me, l, flight.ReasonLock, m); err != nil {
 		return err
 	}
 	sched.Note(sched.OpLocked, m.blocker())

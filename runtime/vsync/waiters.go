@@ -141,21 +141,26 @@ func (n *waiter) stays() bool {
 		return false
 	}
 	switch n.task.State() {
-	case flight.StateBlocked, flight.StateWaiting:
+	case flight.StateBlocked, flight.StateWaiting, flight.StateTimedParked:
 		return n.state.Load() == given
 	}
 	return false
 }
 
-// A giver is a synchronizer as its waiters know it.
-type giver interface {
-	// leftLocked is called after n has given up and was removed.
-	leftLocked(n *waiter)
+// await blocks the caller, whose waiter n stands in q, until it is given something of s or gives up. The reason tells what a dump shows. If it returns
+// false without an error, n was refused (W3), and goes on all the same: the caller begins again.
+func (q *waiters) await(n *waiter, l *sched.Limits, why flight.Reason, s synchronizer) (got bool, err error) {
+	a := s.account()
+	a.begin(s)
+	got, err = q.sleep(n, l, pauseFor(l, why, s.blocker()))
+	a.end(s)
+	return got, err
 }
 
-// await blocks the caller, whose waiter n stands in q, until it is given something or gives up. If it returns false without an error, n
-// was refused (W3), and goes on all the same: the caller begins again.
-func (q *waiters) await(n *waiter, l *sched.Limits, p sched.Pause, g giver) (got bool, err error) {
+func (q *waiters) sleep(n *waiter, l *sched.Limits, p sched.Pause) (got bool, err error) {
+	if n.task == nil {
+		defer flight.Default().CloseWait(openWait(l, p))
+	}
 	if l.Interrupts || l.Context != nil || l.Until != 0 {
 		err = n.sleeper.WaitWithin(*l, p)
 	} else {
@@ -167,7 +172,6 @@ func (q *waiters) await(n *waiter, l *sched.Limits, p sched.Pause, g giver) (got
 	q.Lock()
 	if n.in {
 		q.removeLocked(n)
-		g.leftLocked(n)
 		q.Unlock()
 		return false, err
 	}
@@ -177,4 +181,15 @@ func (q *waiters) await(n *waiter, l *sched.Limits, p sched.Pause, g giver) (got
 		_ = n.task.Interrupt() // it stays interrupted. It runs: nobody can refuse it
 	}
 	return n.state.CompareAndSwap(given, taken), nil
+}
+
+// pauseFor is how a wait within l is shown.
+func pauseFor(l *sched.Limits, why flight.Reason, on flight.Blocker) sched.Pause {
+	p := sched.Pause{State: flight.StateWaiting, Reason: why, Blocker: on}
+	if _, timed := deadline(l); timed {
+		p.State = flight.StateTimedParked
+	} else if why == flight.ReasonLock {
+		p.State = flight.StateBlocked
+	}
+	return p
 }
