@@ -14,8 +14,8 @@
 // Scopes form a tree: the parent of a scope is the innermost open scope of the thread or goroutine that opens it, or else
 // the scope that the thread was forked in, or for a goroutine that of the context. vtdump and vtserve show that tree.
 //
-// A [ScopedValue] is bound for the time of a call, and seen by what is called and by what that forks. It is in this package because a binding is nested among the scopes of its thread: whichever
-// is closed takes along what was opened later.
+// A [ScopedValue] is bound for the time of a call, and seen by what is called and by what that forks. It is in this package because a binding is nested among
+// the scopes of its thread: whichever is closed takes along what was opened later.
 //
 // # Concurrency
 //
@@ -24,5 +24,6 @@
 //
 // # Where to start reading
 //
-// [Options.Run], then [Scope.Join]; task.Run is what forked threads execute, and nest.go has what a thread has opened. What a scope is made of is package flock, in internal.
+// [Options.Run], then [Scope.Join]; task.Run is what forked threads execute, and nest.go has what a thread has opened. What a scope is made of is package
+// flock, in internal.
 package structured

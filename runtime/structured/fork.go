@@ -8,11 +8,11 @@ import (
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
-// Fork starts a thread in the scope that executes f, and returns it. It does not block. If the scope is cancelled, or its policy cancels it now, no thread is made, and Fork returns nil; in a scope
-// with a limit the thread may be queued. A refusal of the thread's scheduler is an error as one of f.
+// Fork starts a thread in the scope that executes f, and returns it. It does not block. If the scope is cancelled, or its policy cancels it now, no thread is
+// made, and Fork returns nil; in a scope with a limit the thread may be queued. A refusal of the thread's scheduler is an error as one of f.
 //
-// It panics when the caller is not the owner, when the scope was joined or closed, when the owner has bound other values than when it has opened the scope ([Bindings.Run]), and
-// with what the scope's policy or factory panics with.
+// It panics when the caller is not the owner, when the scope was joined or closed, when the owner has bound other values than when it has opened the scope
+// ([Bindings.Run]), and with what the scope's policy or factory panics with.
 func (s *Scope) Fork(f func() error) *vthread.Thread { return s.ForkNamed("", f) }
 
 // ForkNamed is [Scope.Fork] with a name for the thread.
@@ -45,7 +45,7 @@ func (s *Scope) fork(t *task, name string) {
 	switch {
 	case s.joined:
 		panic(fmt.Sprintf("structured: fork in scope %q: it was joined", s.Name()))
-	case valuesOf(s.owner.innermost()) != s.values:
+	case !valuesOf(s.owner.innermost()).same(&s.values):
 		panic(fmt.Sprintf("structured: fork in scope %q: in a call with values that were bound later", s.Name()))
 	}
 	s.forked = true

@@ -10,8 +10,8 @@ import (
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
-// Join waits until all threads forked in the scope have ended, or the scope is cancelled: then some may execute for a while, and Close waits for them. A thread parks, a goroutine blocks. It returns what
-// the policy says ([Policy]), with these exceptions:
+// Join waits until all threads forked in the scope have ended, or the scope is cancelled: then some may execute for a while, and Close waits for them. A
+// thread parks, a goroutine blocks. It returns what the policy says ([Policy]), with these exceptions:
 //
 //   - If a thread has panicked, Join panics with a [*Panic].
 //   - If the scope was cancelled by Cancel, or by the end of the context around, and subtasks have no result for it, it returns the cause.
@@ -142,8 +142,8 @@ func (s *Scope) note(p *Panic, err error) {
 }
 
 // Close cancels the scope, waits until all its threads have ended, and closes it, and with it all that its owner has opened since. A panic of a thread that
-// no Join has delivered comes out of Close; if there is none, other panics, and whatever nobody was told, are in the error. An interrupt of the calling thread does not shorten
-// the wait, and is kept. Closing a closed scope does nothing. It panics when the caller is not the owner.
+// no Join has delivered comes out of Close; if there is none, other panics, and whatever nobody was told, are in the error. An interrupt of the calling
+// thread does not shorten the wait, and is kept. Closing a closed scope does nothing. It panics when the caller is not the owner.
 func (s *Scope) Close() error { return s.close(false) }
 
 // close is Close. An excuse is good for not joining.

@@ -3,7 +3,6 @@ package structured
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/petermattis/goid"
 
@@ -91,8 +90,9 @@ func (c caller) leave(outer *vthread.Scope) (left []error) {
 	}
 }
 
-// CloseLeft closes the scopes that the caller has opened and not closed, innermost first, and unbinds what it has bound. It returns what was left, [ErrStructure] for each, with
-// what its Close returned; a panic that came out of Close is a [*Panic]. It returns nil if nothing was left. Forked threads do it when they end: their tasks fail with that.
+// CloseLeft closes the scopes that the caller has opened and not closed, innermost first, and unbinds what it has bound. It returns what was left,
+// [ErrStructure] for each, with what its Close returned; a panic that came out of Close is a [*Panic]. It returns nil if nothing was left. Forked threads do
+// it when they end: their tasks fail with that.
 func CloseLeft() []error { return self().leave(nil) }
 
 // firstPanic splits errors in the first that is a panic, and the others.
@@ -106,34 +106,4 @@ func firstPanic(errs []error) (p *Panic, others error) {
 		rest = append(rest, err)
 	}
 	return p, errors.Join(rest...)
-}
-
-// A goroutineTable has what goroutines have opened that are no threads. Only those that have opened something are in it.
-type goroutineTable [16]struct {
-	sync.RWMutex
-	innermost map[int64]*vthread.Scope
-	_         [32]byte // no two share a cache line
-}
-
-var goroutines goroutineTable
-
-func (t *goroutineTable) find(g int64) *vthread.Scope {
-	part := &t[g%int64(len(t))]
-	part.RLock()
-	defer part.RUnlock()
-	return part.innermost[g]
-}
-
-func (t *goroutineTable) set(g int64, s *vthread.Scope) {
-	part := &t[g%int64(len(t))]
-	part.Lock()
-	defer part.Unlock()
-	switch {
-	case s == nil:
-		delete(part.innermost, g)
-	case part.innermost == nil:
-		part.innermost = map[int64]*vthread.Scope{g: s}
-	default:
-		part.innermost[g] = s
-	}
 }

@@ -7,18 +7,19 @@ import (
 	"sync"
 )
 
-// A Policy decides when a scope is cancelled, and what its Join returns. It is told of subtasks that are forked and of those that have a result, which have succeeded or failed; not of
-// one that panics: Join delivers that, whatever the policy is. The policies of this package are for one scope each.
+// A Policy decides when a scope is cancelled, and what its Join returns. It is told of subtasks that are forked and of those that have a result, which have
+// succeeded or failed; not of one that panics: Join delivers that, whatever the policy is. The policies of this package are for one scope each.
 type Policy interface {
-	// OnFork is called by the owner for each fork, before there is a thread. It returns true to cancel the scope, which then makes none. A panic comes out of the fork.
+	// OnFork is called by the owner for each fork, before there is a thread. It returns true to cancel the scope, which then makes none. A panic comes out of
+	// the fork.
 	OnFork(t Task) (cancel bool)
 
-	// OnComplete is called on the thread of a subtask that has a result, unless the scope was cancelled before; by several threads at a time. It returns true to cancel the
-	// scope; the subtask's error, if it has one, is the cause. A panic is one of the thread. It may use the result, and must not fork or join.
+	// OnComplete is called on the thread of a subtask that has a result, unless the scope was cancelled before; by several threads at a time. It returns true
+	// to cancel the scope; the subtask's error, if it has one, is the cause. A panic is one of the thread. It may use the result, and must not fork or join.
 	OnComplete(t Task) (cancel bool)
 
-	// OnTimeout is called by Join when the scope was cancelled because its time was over. err says so, and is [context.DeadlineExceeded]. Join returns what OnTimeout
-	// returns; if that is nil, what Result returns.
+	// OnTimeout is called by Join when the scope was cancelled because its time was over. err says so, and is [context.DeadlineExceeded]. Join returns what
+	// OnTimeout returns; if that is nil, what Result returns.
 	OnTimeout(err error) error
 
 	// Result is called by Join when no call of OnComplete is under way, and none can come.
@@ -105,7 +106,8 @@ func (p *All[T]) OnFork(t Task) (cancel bool) {
 	return cancel
 }
 
-// Values returns the values of all subtasks of type T, in the order of their forks. The caller owns the slice. It is for the owner, once Join has returned nil; else it returns nil.
+// Values returns the values of all subtasks of type T, in the order of their forks. The caller owns the slice. It is for the owner, once Join has returned
+// nil; else it returns nil.
 func (p *All[T]) Values() []T {
 	values := make([]T, 0, len(p.subtasks))
 	for _, s := range p.subtasks {

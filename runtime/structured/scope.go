@@ -20,8 +20,8 @@ import (
 var (
 	// ErrNotJoined is returned by Close for a scope in which something was forked and that was never joined. The threads have ended.
 	ErrNotJoined = errors.New("closed without a join")
-	// ErrStructure is returned by Close for a scope whose owner had not closed a scope that it had opened later, or was in a call with values that it had bound later; by
-	// [Bindings.Run] for such a scope; and it is the error of a thread that has ended with an open scope. All are closed.
+	// ErrStructure is returned by Close for a scope whose owner had not closed a scope that it had opened later, or was in a call with values that it had
+	// bound later; by [Bindings.Run] for such a scope; and it is the error of a thread that has ended with an open scope. All are closed.
 	ErrStructure = errors.New("something inner was open")
 	// ErrGoexit is the error of a forked thread that called runtime.Goexit.
 	ErrGoexit = errors.New("thread called runtime.Goexit")
@@ -65,8 +65,9 @@ type Options struct {
 
 // A Scope holds the threads that were forked in it. [Open] and [Run] make one.
 //
-// It is cancelled, once, when its policy wants it, a thread panics, its context ends, or somebody calls Cancel or Close. That ends [Scope.Context], interrupts all its threads but the
-// one that does it, and lets nothing new begin: what is forked later, or is queued, is never executed, and what ends later has no result.
+// It is cancelled, once, when its policy wants it, a thread panics, its context ends, or somebody calls Cancel or Close. That ends [Scope.Context],
+// interrupts all its threads but the one that does it, and lets nothing new begin: what is forked later, or is queued, is never executed, and what ends later
+// has no result.
 type Scope struct {
 	flock  flock.Flock
 	policy Policy
@@ -77,7 +78,7 @@ type Scope struct {
 	owner  caller
 
 	before *vthread.Scope // what was innermost; the owner's own, as all until mu
-	values *values
+	values values         // bound where it was opened
 	makes  vthread.Builder
 	joined bool
 	forked bool
@@ -180,7 +181,7 @@ func (o Options) Open(ctx context.Context) (*Scope, error) {
 	}
 	s.before = s.owner.innermost()
 	parent := s.owner.around()
-	s.values = valuesOf(parent)
+	s.values = *valuesOf(parent)
 	if parent == nil {
 		parent = flock.Of(ctx)
 	}
@@ -217,8 +218,9 @@ func (s *Scope) Name() string { return s.flock.Scope.Name }
 // Owner returns the thread that opened the scope, or nil for a goroutine, also when the scope is closed.
 func (s *Scope) Owner() *vthread.Thread { return s.owner.thread }
 
-// Context returns the scope's context, which ends when the scope is cancelled. [context.Cause] tells why: the first error or [*Panic], what
-// Cancel was given, the cause of the context around, or [context.Canceled] when there is no such thing. The contexts of the scope's threads ([vthread.Thread.Context]) are derived from it.
+// Context returns the scope's context, which ends when the scope is cancelled. [context.Cause] tells why: the first error or [*Panic], what Cancel was given,
+// the cause of the context around, or [context.Canceled] when there is no such thing. The contexts of the scope's threads ([vthread.Thread.Context]) are
+// derived from it.
 func (s *Scope) Context() context.Context { return s.ctx }
 
 // Cancelled reports whether the scope was cancelled. A closed one was.

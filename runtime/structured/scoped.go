@@ -7,17 +7,21 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/petermattis/goid"
+
+	"github.com/vtscope/vtscope/runtime/structured/internal/flock"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
-// A ScopedValue is a variable that is bound to a value for the time of a call: what is called sees the value, however deep, without being handed it, and so does what
-// it forks in scopes. It cannot be set, so nobody has to reset it. [NewScopedValue] makes one; it is meant to be a package's variable.
+// A ScopedValue is a variable that is bound to a value for the time of a call: what is called sees the value, however deep, without being handed it, and so
+// does what it forks in scopes. It cannot be set, so nobody has to reset it. [NewScopedValue] makes one; it is meant to be a package's variable.
 //
 //	var user = structured.NewScopedValue[string]()
 //
 //	err := user.Bind("ann").Run(func() error { return serve() }) // where user.Get() is "ann"
 //
-// All its methods act for the calling thread or goroutine. They take no locks on a thread, and do not block. Threads and goroutines that are not forked in a scope inherit nothing.
+// All its methods act for the calling thread or goroutine. They take no locks on a thread, and do not block. Threads and goroutines that are not forked in a
+// scope inherit nothing.
 type ScopedValue[T any] struct{ key scopedKey }
 
 // A scopedKey stands for a ScopedValue where the type of its values is not known.
@@ -86,7 +90,7 @@ func lookup(k *scopedKey) unsafe.Pointer {
 			in = t.Scope()
 		}
 	} else {
-		in = self().innermost()
+		in = goroutines.find(goid.Get())
 	}
 	return valuesOf(in).find(k)
 }
@@ -106,8 +110,8 @@ func (b Bindings) And(more ...Bindings) Bindings {
 // Run calls f with the values of b bound, and returns what f returns. However f ends, they are bound no longer then: what was bound before, is again.
 //
 // Scopes that f has opened and not closed are closed, and [ErrStructure] is joined to f's error, with what they have to say; a panic of one of their threads
-// comes out of Run, if f itself has returned. If f closes a scope that was opened before Run, the values are bound no longer, and Run returns ErrStructure. A scope that was opened
-// before does not fork in f ([Scope.Fork]). f must not suspend a continuation that Run was called in.
+// comes out of Run, if f itself has returned. If f closes a scope that was opened before Run, the values are bound no longer, and Run returns ErrStructure. A
+// scope that was opened before does not fork in f ([Scope.Fork]). f must not suspend a continuation that Run was called in.
 func (b Bindings) Run(f func() error) (err error) {
 	if f == nil {
 		panic("structured: nil function")
@@ -158,11 +162,12 @@ type binding struct {
 	handle vthread.Scope  // which stands among those that the caller has opened; no thread belongs to it
 	before *vthread.Scope // what was innermost
 	outer  *vthread.Scope // what is around
-	values *values
+	values values
 	gone   bool // a scope around was closed
 }
 
-// values are all that are bound somewhere: a hash table with linear probing, of a length that is a power of two and at least twice their number. It is never changed. nil has none.
+// values are all that are bound somewhere: a hash table with linear probing, of a length that is a power of two and at least twice their number. It is never
+// changed. The zero value has none.
 type values struct {
 	slots []valueSlot
 	n     int
@@ -173,23 +178,34 @@ type valueSlot struct {
 	pointer unsafe.Pointer // to the value, of the type of its ScopedValue
 }
 
-// valuesOf are those that are bound in s.
+// valuesOf are those that are bound in s, of which every Get reads a word or two: so s is taken for what it is part of, without another load.
 func valuesOf(s *vthread.Scope) *values {
 	if s == nil {
-		return nil
+		return &noValues
 	}
-	switch o := s.Owner.(type) {
-	case *Scope:
-		return o.values
+	switch s.Owner.(type) {
 	case *binding:
-		return o.values
+		return &(*binding)(unsafe.Pointer(s)).values
+	case *Scope:
+		return &(*Scope)(unsafe.Pointer(s)).values
 	}
-	return nil
+	return &noValues
 }
+
+var noValues values
+
+// What valuesOf relies on.
+var (
+	_ [0]struct{} = [unsafe.Offsetof(binding{}.handle)]struct{}{}
+	_ [0]struct{} = [unsafe.Offsetof(Scope{}.flock) + unsafe.Offsetof(flock.Flock{}.Scope)]struct{}{}
+)
+
+// same reports whether v and w are of the same call.
+func (v *values) same(w *values) bool { return unsafe.SliceData(v.slots) == unsafe.SliceData(w.slots) }
 
 // find returns the pointer to the value of k, or nil.
 func (v *values) find(k *scopedKey) unsafe.Pointer {
-	if v == nil {
+	if len(v.slots) == 0 {
 		return nil
 	}
 	for i := int(k.hash); ; i++ {
@@ -200,24 +216,18 @@ func (v *values) find(k *scopedKey) unsafe.Pointer {
 }
 
 // with returns v and more, of which the latter counts.
-func (v *values) with(more []valueSlot) *values {
+func (v *values) with(more []valueSlot) values {
 	if len(more) == 0 {
-		return v
-	}
-	n := len(more)
-	if v != nil {
-		n += v.n
+		return *v
 	}
 	size := 4
-	for size < 2*n {
+	for size < 2*(v.n+len(more)) {
 		size *= 2
 	}
-	all := &values{slots: make([]valueSlot, size)}
-	if v != nil {
-		for _, s := range v.slots {
-			if s.of != nil {
-				all.put(s)
-			}
+	all := values{slots: make([]valueSlot, size)}
+	for _, s := range v.slots {
+		if s.of != nil {
+			all.put(s)
 		}
 	}
 	for _, s := range more {

@@ -45,8 +45,8 @@ type Task interface {
 	String() string
 }
 
-// A Subtask is what [Fork] has forked: the value that a function returns, or the error instead of it. Its methods may be called from anywhere, and do not block. The owner of the
-// scope has no results before it has joined the scope.
+// A Subtask is what [Fork] has forked: the value that a function returns, or the error instead of it. Its methods may be called from anywhere, and do not
+// block. The owner of the scope has no results before it has joined the scope.
 type Subtask[T any] struct {
 	task
 	f     func() (T, error)

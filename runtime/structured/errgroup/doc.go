@@ -13,11 +13,13 @@
 //   - Scopes that a function has opened and not closed are closed when it ends, which is an error then.
 //   - A group has a name.
 //
-// A failure ends the context of the group, and interrupts nobody. New code does better with a scope of package structured, which has an owner, and whose threads cannot outlive it.
+// A failure ends the context of the group, and interrupts nobody. New code does better with a scope of package structured, which has an owner, and whose
+// threads cannot outlive it.
 //
 // # Concurrency
 //
-// Everything may be called from anywhere, by threads and goroutines, functions of the group included, except that SetLimit is for when none executes. What blocks parks a thread and blocks a goroutine.
+// Everything may be called from anywhere, by threads and goroutines, functions of the group included, except that SetLimit is for when none executes. What
+// blocks parks a thread and blocks a goroutine.
 //
 // # Where to start reading
 //

@@ -14,8 +14,8 @@ import (
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
-// A Group is a number of functions that execute on threads, and that somebody waits for. Its zero value is ready for use: it has no limit, and no context to cancel. It may be used
-// again after Wait. It must not be copied.
+// A Group is a number of functions that execute on threads, and that somebody waits for. Its zero value is ready for use: it has no limit, and no context to
+// cancel. It may be used again after Wait. It must not be copied.
 type Group struct {
 	// Name is the name of the group's scope in dumps. Empty means "errgroup". It must not be changed once Go was called.
 	Name string
@@ -41,8 +41,8 @@ type lease struct {
 	cleanup runtime.Cleanup
 }
 
-// WithContext returns a group, and a context that is derived from ctx: it ends when a function of the group fails for the first time, with the error as its cause, or when
-// Wait returns for the first time.
+// WithContext returns a group, and a context that is derived from ctx: it ends when a function of the group fails for the first time, with the error as its
+// cause, or when Wait returns for the first time.
 func WithContext(ctx context.Context) (*Group, context.Context) {
 	inner, cancel := context.WithCancelCause(ctx)
 	return &Group{ctx: inner, cancel: cancel}, inner
@@ -86,8 +86,8 @@ func (g *Group) SetLimit(n int) {
 	g.mu.limited, g.mu.limit = n >= 0, n
 }
 
-// Wait waits until all functions have returned, and returns the first error that is not nil. If a function has panicked, Wait panics with a [*structured.Panic]. An interrupt of the
-// calling thread does not shorten it, and is kept.
+// Wait waits until all functions have returned, and returns the first error that is not nil. If a function has panicked, Wait panics with a
+// [*structured.Panic]. An interrupt of the calling thread does not shorten it, and is kept.
 func (g *Group) Wait() error {
 	for {
 		g.mu.Lock()

@@ -307,8 +307,8 @@ func (f *Flock) Count() (live, queued int) {
 	return f.mu.live, len(f.mu.queue)
 }
 
-// Await waits until all threads have ended; if it is early, also until [Flock.Wake] was called. Otherwise it returns why it gave up, which the limits allow. A thread parks, a goroutine
-// blocks.
+// Await waits until all threads have ended; if it is early, also until [Flock.Wake] was called. Otherwise it returns why it gave up, which the limits allow.
+// A thread parks, a goroutine blocks.
 func (f *Flock) Await(l sched.Limits, early bool) error {
 	f.mu.Lock()
 	if f.mu.live == 0 || early && f.mu.woken {
