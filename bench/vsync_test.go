@@ -5,6 +5,7 @@ package bench
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,5 +96,73 @@ func BenchmarkMutex(b *testing.B) {
 				return lockInCrowd(n, size, c.crowd, c.mu())
 			}))
 		}
+	}
+}
+
+// passInCrowd passes n elements through something, from as many as take them.
+func passInCrowd(n, pairs int, c crowd, put func(int), take func() (int, bool), end func()) time.Duration {
+	var sum, puts atomic.Int64
+	began := time.Now()
+	takers := c(pairs, func() {
+		mine := 0
+		for v, ok := take(); ok; v, ok = take() {
+			mine += v
+		}
+		sum.Add(int64(mine))
+	})
+	c(pairs, func() {
+		for puts.Add(1) <= int64(n) {
+			put(1)
+		}
+	})()
+	end()
+	takers()
+	d := time.Since(began)
+	mustBe(int(sum.Load()), n)
+	return d
+}
+
+// BenchmarkBoundedQueue has as many that put into a queue with room for 16 as take from it. Goroutines use a channel. An operation is one element.
+func BenchmarkBoundedQueue(b *testing.B) {
+	for _, pairs := range []int{1, 50, 5000} {
+		channel := func(n int) time.Duration {
+			ch := make(chan int, 16)
+			return passInCrowd(n, pairs, crowdOfGoroutines, func(v int) { ch <- v }, func() (int, bool) { v, ok := <-ch; return v, ok }, func() { close(ch) })
+		}
+		queue := func(c crowd) work {
+			return func(n int) time.Duration {
+				q := vsync.NewQueue[int](16)
+				return passInCrowd(n, pairs, c, func(v int) { q.Put(v) }, func() (int, bool) { v, err := q.Take(); return v, err == nil }, q.Close)
+			}
+		}
+		b.Run(fmt.Sprintf("pairs=%d/impl=channel/by=goroutines", pairs), measure(channel))
+		b.Run(fmt.Sprintf("pairs=%d/impl=vsync/by=goroutines", pairs), measure(queue(crowdOfGoroutines)))
+		b.Run(fmt.Sprintf("pairs=%d/impl=vsync/by=threads", pairs), measure(queue(crowdOfThreads)))
+	}
+}
+
+// BenchmarkSemaphore acquires and releases a permit: alone, and in a crowd for which there are 8. Goroutines send to a channel with room for as many, and
+// receive from it.
+func BenchmarkSemaphore(b *testing.B) {
+	const permits = 8
+	for _, size := range []int{1, 2, 100, 10_000} {
+		use := func(c crowd, acquire, release func()) work {
+			return func(n int) time.Duration {
+				var uses atomic.Int64
+				began := time.Now()
+				c(size, func() {
+					for uses.Add(1) <= int64(n) {
+						acquire()
+						release()
+					}
+				})()
+				return time.Since(began)
+			}
+		}
+		ch := make(chan struct{}, permits)
+		s := vsync.NewSemaphore(permits)
+		b.Run(fmt.Sprintf("crowd=%d/impl=channel/by=goroutines", size), measure(use(crowdOfGoroutines, func() { ch <- struct{}{} }, func() { <-ch })))
+		b.Run(fmt.Sprintf("crowd=%d/impl=vsync/by=goroutines", size), measure(use(crowdOfGoroutines, func() { s.Acquire(1) }, func() { s.Release(1) })))
+		b.Run(fmt.Sprintf("crowd=%d/impl=vsync/by=threads", size), measure(use(crowdOfThreads, func() { s.Acquire(1) }, func() { s.Release(1) })))
 	}
 }

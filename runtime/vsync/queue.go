@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -20,9 +21,9 @@ var ErrClosed = errors.New("queue is closed")
 //	Q1  Those who wait all take, or all put: takers while there is no element, putters while there is no room.
 //	Q2  Who takes an element moves that of the first putter into its place.
 type Queue[T any] struct {
-	bound   int     // 1 + how many elements it holds; 0: any number
-	waiters waiters // its lock guards all that follows
-	putters bool    // those who wait put
+	bound   int         // 1 + how many elements it holds; 0: any number
+	waiters waiters     // its lock guards all that follows
+	putters atomic.Bool // those who wait put; stored under the lock
 	closed  bool
 	ring    []T
 	head, n int
@@ -86,7 +87,7 @@ func (q *Queue[T]) putNow(v T, n *waiter) (did bool, err error) {
 		switch {
 		case q.closed:
 			err = ErrClosed
-		case first != nil && !q.putters:
+		case first != nil && !q.putters.Load():
 			q.waiters.takeLocked(first)
 			*first.value.(*T) = v
 			first.handed = true
@@ -99,7 +100,7 @@ func (q *Queue[T]) putNow(v T, n *waiter) (did bool, err error) {
 			q.pushLocked(v)
 		default:
 			if n != nil {
-				q.putters = true
+				q.turn(true)
 				q.waiters.pushLocked(n)
 			}
 			q.waiters.Unlock()
@@ -174,7 +175,7 @@ func (q *Queue[T]) take(l *sched.Limits) (T, error) {
 func (q *Queue[T]) takeNow(n *waiter) (v T, did bool, err error) {
 	q.waiters.Lock()
 	var putter *waiter
-	if q.putters {
+	if q.putters.Load() {
 		putter = q.waiters.first
 	}
 	if putter != nil {
@@ -193,7 +194,7 @@ func (q *Queue[T]) takeNow(n *waiter) (v T, did bool, err error) {
 		err = ErrClosed
 	default:
 		if n != nil {
-			q.putters = false
+			q.turn(false)
 			q.waiters.pushLocked(n)
 		}
 		q.waiters.Unlock()
@@ -244,6 +245,13 @@ func (q *Queue[T]) Len() int {
 	return q.n
 }
 
+// turn notes whether those who wait from now on put. The caller has the lock.
+func (q *Queue[T]) turn(putters bool) {
+	if q.putters.Load() != putters {
+		q.putters.Store(putters)
+	}
+}
+
 func (q *Queue[T]) pushLocked(v T) {
 	if q.n == len(q.ring) {
 		size := max(2*q.n, 8)
@@ -280,4 +288,10 @@ func (q *Queue[T]) blocker() flight.Blocker {
 func (q *Queue[T]) account() *account { return &q.told }
 func (q *Queue[T]) capacity() uint64  { return uint64(max(q.bound-1, 0)) }
 
-func (q *Queue[T]) tell(r *flight.BlockerRecord, waiting int) { r.Count(int64(q.Len()), waiting) }
+func (q *Queue[T]) tell(r *flight.BlockerRecord, waiting int) {
+	var n int64 // Q1
+	if q.putters.Load() {
+		n = int64(q.bound - 1)
+	}
+	r.Count(n, waiting)
+}

@@ -1,6 +1,7 @@
 package vsync
 
 import (
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,24 @@ type waiters struct {
 	first, last *waiter
 	n           int
 }
+
+// Lock takes the lock. It is free soon.
+func (q *waiters) Lock() {
+	for range tries {
+		if q.Mutex.TryLock() {
+			return
+		}
+	}
+	q.Mutex.Lock()
+}
+
+// tries is how often it is tried before others get the processor.
+var tries = func() int {
+	if runtime.GOMAXPROCS(0) == 1 {
+		return 1
+	}
+	return 50
+}()
 
 // A waiter is one who waits, once.
 type waiter struct {
