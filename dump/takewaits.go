@@ -28,7 +28,9 @@ func TakeWaits(ctx context.Context, r *flight.Reader) (*Waits, error) {
 			return nil, err
 		}
 	}
-	t.tell(deadlocks)
+	if err := t.tell(ctx, deadlocks); err != nil {
+		return nil, err
+	}
 	w.Complete = len(w.Incomplete) == 0
 	w.Took = time.Since(began)
 	return w, nil
@@ -48,6 +50,7 @@ type waitsTaker struct {
 	seized     map[flight.SchedulerID]bool // all of its carriers are held
 	seizers    []waiter                    // threads that hold a carrier of those
 	pairs      waitPairs
+	waiting    *waitingSet
 	asked      *idSet
 	unrecorded bool // there may be threads without a record
 
@@ -63,9 +66,10 @@ func readWaits(ctx context.Context, r *flight.Reader, began time.Time) (*waitsTa
 		out:     &Waits{Format: WaitsFormat, Taken: began, AsOf: p.LastSeen, Process: p, Deadlocks: []Deadlock{}, Groups: []WaitGroup{}, Orphans: []Orphan{}},
 		indexOf: map[flight.ScopeID]flight.ScopeIndex{}, blockers: map[flight.Blocker]*flight.BlockerRow{},
 		goroutines: map[flight.Party]waiter{}, seized: map[flight.SchedulerID]bool{},
-		tree: newTree(), asked: newIDSet(), stacks: newStackTable(r.Stack),
+		tree: newTree(), asked: newIDSet(), waiting: new(waitingSet), stacks: newStackTable(r.Stack),
 	}
 	t.nodes.at = map[flight.Blocker]int32{}
+	t.pairs.hint = r.Process().Threads
 	var err error
 	t.scopes, err = r.Scopes()
 	t.missed(err)
@@ -162,13 +166,18 @@ func (t *waitsTaker) threads(rows []flight.ThreadRow) {
 			case flight.BlockedByNone, flight.BlockedByTimer, flight.BlockedByFile:
 				t.out.Others[min(row.Reason, flight.ReasonCount-1)]++
 			default:
-				t.pairs.add(waiterOf(row))
+				w := waiterOf(row)
+				t.pairs.add(w)
+				if w.waits() {
+					t.waiting.add(row.ID)
+				}
 			}
 		case flight.StateRunnable:
 			if t.seized[row.Scheduler] {
 				w := waiterOf(row)
 				w.blocker = carriersOf(row.Scheduler)
 				t.pairs.add(w)
+				t.waiting.add(row.ID)
 			}
 		}
 	}
@@ -182,17 +191,24 @@ func (t *waitsTaker) goroutine(row *flight.WaitRow) {
 	}
 }
 
-// joined looks for the threads that others wait for and that nobody had asked for yet.
+// joined looks for the threads that others wait for and that nobody had asked for yet: of very many only for those that wait themselves, since the others
+// are in no circle.
 func (t *waitsTaker) joined(ctx context.Context) error {
 	known := len(t.asked.want) // they have ended
 	for i := range t.pairs.all {
-		if b := t.pairs.all[i].blocker; b.Kind() == flight.BlockedByThread {
-			t.asked.add(flight.ThreadID(b.ID()))
+		b := t.pairs.all[i].blocker
+		if id := flight.ThreadID(b.ID()); b.Kind() == flight.BlockedByThread && (len(t.pairs.all) <= manyPairs || t.waiting.has(id)) {
+			t.asked.add(id)
 		}
 	}
 	if len(t.asked.want) == known {
 		return nil
 	}
+	return t.ask(ctx)
+}
+
+// ask reads the threads that are asked for.
+func (t *waitsTaker) ask(ctx context.Context) error {
 	_, err := t.r.Threads(ctx, func(rows []flight.ThreadRow) {
 		for i := range rows {
 			t.asked.meet(&rows[i])
@@ -223,7 +239,7 @@ func (t *waitsTaker) graph() {
 	joinedScopes := map[flight.ScopeIndex]int32{}
 	for i := range t.pairs.all {
 		p := &t.pairs.all[i]
-		if !p.endless() {
+		if !p.endless() || !t.mayBeStuck(p.blocker) {
 			continue
 		}
 		n := g.node(p.blocker)
@@ -239,11 +255,25 @@ func (t *waitsTaker) graph() {
 	}
 	for i := range t.pairs.all {
 		p := &t.pairs.all[i]
-		if n, ok := joinedScopes[p.scope]; ok && p.endless() && p.first.party.Thread() != 0 {
-			g.link(n, waitLink{to: g.at[p.blocker], by: p.first, pair: int32(i), role: "is in"})
+		n, ok := joinedScopes[p.scope]
+		to, known := g.at[p.blocker]
+		if ok && known && p.endless() && p.first.party.Thread() != 0 {
+			g.link(n, waitLink{to: to, by: p.first, pair: int32(i), role: "is in"})
 		}
 	}
 	g.free()
+}
+
+// mayBeStuck reports whether anything is known that could keep b for ever.
+func (t *waitsTaker) mayBeStuck(b flight.Blocker) bool {
+	switch b.Kind() {
+	case flight.BlockedByThread:
+		_, found := t.find(flight.PartyThread(flight.ThreadID(b.ID())))
+		return found
+	case flight.BlockedByScope, byCarriers:
+		return true
+	}
+	return t.blockers[b] != nil
 }
 
 // links links node i to what those wait for who keep it.

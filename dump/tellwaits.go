@@ -2,6 +2,7 @@ package dump
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -29,18 +30,19 @@ type waitFold struct {
 	extra  int // goroutines
 	oldest flight.Ticks
 	newest flight.Ticks
-	most   int32 // the pair with the most waiters
-	first  int32 // the pair of who waits longest
-	things map[flight.Blocker]bool
+	most   int32                   // the pair with the most waiters
+	first  int32                   // the pair of who waits longest
+	things map[flight.Blocker]bool // if there are several; manyPairs at most
+	pairs  int
 }
 
 // tell fills the document. Deadlocks that are no more are nil.
-func (t *waitsTaker) tell(all [][]waitLink) {
+func (t *waitsTaker) tell(ctx context.Context, all [][]waitLink) error {
 	folds := t.fold()
 	victims := make([]int, len(all)+1)
 	for i := range t.pairs.all {
 		if p := &t.pairs.all[i]; p.endless() {
-			victims[t.lockOf(p)] += p.n - p.timed
+			victims[t.lockOf(p)] += int(p.n - p.timed)
 		}
 	}
 	for i, c := range all {
@@ -76,6 +78,9 @@ func (t *waitsTaker) tell(all [][]waitLink) {
 			cmp.Compare(a.key.family, b.key.family), cmp.Compare(a.key.kind, b.key.kind), cmp.Compare(a.most, b.most),
 		)
 	})
+	if err := t.keepers(ctx, folds[:min(len(folds), maxWaitGroups)]); err != nil {
+		return err
+	}
 	for i, f := range folds {
 		t.out.Waiting += f.n
 		t.out.Goroutines += f.extra
@@ -90,6 +95,24 @@ func (t *waitsTaker) tell(all [][]waitLink) {
 	}
 	t.out.Stacks = t.stacks.stacks
 	t.orphans()
+	return nil
+}
+
+// keepers asks for the threads that groups wait for and that nobody had asked for.
+func (t *waitsTaker) keepers(ctx context.Context, folds []*waitFold) error {
+	if len(t.pairs.all) <= manyPairs {
+		return nil
+	}
+	known := len(t.asked.want)
+	for _, f := range folds {
+		if b := t.pairs.all[f.most].blocker; b.Kind() == flight.BlockedByThread {
+			t.asked.add(flight.ThreadID(b.ID()))
+		}
+	}
+	if len(t.asked.want) == known {
+		return nil
+	}
+	return t.ask(ctx)
 }
 
 // orphans lists the scopes whose owners have no record any more.
@@ -130,15 +153,16 @@ func (t *waitsTaker) fold() []*waitFold {
 			byKey[k] = f
 			folds = append(folds, f)
 		}
-		if p.blocker != t.pairs.all[f.most].blocker {
+		f.pairs++
+		if p.blocker != t.pairs.all[f.most].blocker && len(f.things) < manyPairs {
 			if f.things == nil {
 				f.things = map[flight.Blocker]bool{t.pairs.all[f.most].blocker: true}
 			}
 			f.things[p.blocker] = true
 		}
-		f.n += p.n
-		f.timed += p.timed
-		f.extra += p.goroutines
+		f.n += int(p.n)
+		f.timed += int(p.timed)
+		f.extra += int(p.goroutines)
 		f.newest = max(f.newest, p.newest)
 		if p.first.since < f.oldest {
 			f.oldest, f.first = p.first.since, int32(i)
@@ -156,6 +180,9 @@ func (t *waitsTaker) key(p *waitPair) waitKey {
 	k := waitKey{family: t.family(p.scope), kind: p.blocker.Kind(), keeper: -1, deadlock: t.lockOf(p)}
 	switch k.kind {
 	case flight.BlockedByThread:
+		if len(t.pairs.all) > manyPairs { // not all are asked for
+			return k
+		}
 		if w, ok := t.find(flight.PartyThread(flight.ThreadID(p.blocker.ID()))); ok {
 			k.keeper = t.family(w.scope)
 		}
@@ -284,7 +311,7 @@ func (t *waitsTaker) deadlock(c []waitLink, waiting int) Deadlock {
 		}
 		if l.pair >= 0 {
 			p := &t.pairs.all[l.pair]
-			m.Count = p.n - p.timed
+			m.Count = int(p.n - p.timed)
 		}
 		d.Victims -= m.Count
 		if i == 0 || m.For < d.For {
@@ -302,7 +329,11 @@ func (t *waitsTaker) group(f *waitFold) WaitGroup {
 		Scope: t.path(f.key.family), For: t.thing(most.blocker), Count: f.n, Goroutines: f.extra, Timed: f.timed,
 		Shortest: t.ago(f.newest), Longest: t.ago(f.oldest), Stack: t.stack(first.stack), Example: t.party(first),
 	}
-	if n := len(f.things); n > 1 {
+	n := len(f.things)
+	if n >= manyPairs {
+		n = f.pairs
+	}
+	if n > 1 {
 		g.For.Count, g.For.ID = n, ""
 		if most.blocker.Kind() == flight.BlockedByThread {
 			g.For.Name = ""

@@ -1,6 +1,13 @@
 package dump
 
-import "github.com/vtscope/vtscope/runtime/flight"
+import (
+	"slices"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// manyPairs are so many that what is kept of each counts.
+const manyPairs = 16_384
 
 // A waiter is a thread or goroutine that waits, as far as the graph needs it.
 type waiter struct {
@@ -38,9 +45,9 @@ func (w *waiter) waits() bool {
 type waitPair struct {
 	scope      flight.ScopeIndex
 	blocker    flight.Blocker
-	n          int
-	timed      int
-	goroutines int
+	n          int32
+	timed      int32
+	goroutines int32
 	newest     flight.Ticks // since when the last of them waits
 	first      waiter       // that waits longest
 }
@@ -51,7 +58,8 @@ func (p *waitPair) endless() bool { return p.n > p.timed }
 // waitPairs finds pairs by scope and blocker: a hash table with open addressing, as [groupIndex] is, since a million threads ask it.
 type waitPairs struct {
 	all   []waitPair
-	slots []int32 // 1 + position in all; a power of two, at most half in use
+	hint  int        // how many there may be
+	slots []pairSlot // a power of two, at most half in use
 	shift uint8
 	last  int32 // position of the pair before
 }
@@ -77,25 +85,37 @@ func (x *waitPairs) add(w waiter) {
 	}
 }
 
+// A pairSlot holds 1 + the position of a pair, 0 for none, and a part of its hash, so that most others need not be looked at.
+type pairSlot struct {
+	at  int32
+	tag uint32
+}
+
 func (x *waitPairs) find(scope flight.ScopeIndex, b flight.Blocker) int32 {
 	if 2*len(x.all) >= len(x.slots) {
 		x.grow()
 	}
 	s := x.slot(scope, b)
-	if *s == 0 {
+	if s.at == 0 {
 		x.all = append(x.all, waitPair{scope: scope, blocker: b})
-		*s = int32(len(x.all))
+		s.at = int32(len(x.all))
 	}
-	return *s - 1
+	return s.at - 1
 }
 
-func (x *waitPairs) slot(scope flight.ScopeIndex, b flight.Blocker) *int32 {
+// slot returns the slot of a pair, or the empty one where it belongs.
+func (x *waitPairs) slot(scope flight.ScopeIndex, b flight.Blocker) *pairSlot {
 	const odd = 0x9e3779b97f4a7c15
 	h := (uint64(b)*odd ^ uint64(scope)) * odd
-	mask := uint64(len(x.slots) - 1)
-	for i := h >> x.shift; ; i++ {
+	h ^= h >> 32
+	mask, tag := uint64(len(x.slots)-1), uint32(h>>32)
+	for i := h * odd >> x.shift; ; i++ {
 		s := &x.slots[i&mask]
-		if *s == 0 || x.all[*s-1].scope == scope && x.all[*s-1].blocker == b {
+		if s.at == 0 {
+			s.tag = tag
+			return s
+		}
+		if s.tag == tag && x.all[s.at-1].scope == scope && x.all[s.at-1].blocker == b {
 			return s
 		}
 	}
@@ -103,13 +123,19 @@ func (x *waitPairs) slot(scope flight.ScopeIndex, b flight.Blocker) *int32 {
 
 func (x *waitPairs) grow() {
 	size := max(64, 4*len(x.slots))
-	x.slots = make([]int32, size)
+	if len(x.all) > manyPairs && len(x.slots) < 4*x.hint { // there may be one for each thread: not by and by
+		for size < 2*x.hint {
+			size *= 2
+		}
+		x.all = slices.Grow(x.all, x.hint)
+	}
+	x.slots = make([]pairSlot, size)
 	x.shift = 64
 	for n := size; n > 1; n /= 2 {
 		x.shift--
 	}
 	for i := range x.all {
-		*x.slot(x.all[i].scope, x.all[i].blocker) = int32(i) + 1
+		x.slot(x.all[i].scope, x.all[i].blocker).at = int32(i) + 1
 	}
 }
 
@@ -140,4 +166,15 @@ func (s *idSet) meet(row *flight.ThreadRow) {
 		delete(s.want, row.ID)
 		s.rows[row.ID] = waiterOf(row)
 	}
+}
+
+// A waitingSet has the threads that wait without a time limit for what others hold or do, and perhaps some more.
+type waitingSet [1 << 18]uint64
+
+func (s *waitingSet) add(id flight.ThreadID) {
+	s[id>>6%flight.ThreadID(len(s))] |= 1 << (id & 63)
+}
+
+func (s *waitingSet) has(id flight.ThreadID) bool {
+	return s[id>>6%flight.ThreadID(len(s))]&(1<<(id&63)) != 0
 }

@@ -55,7 +55,7 @@ type Thing struct {
 	ID    string `json:"id,omitempty"`    // a number or an address; empty if Count is not 1
 	Name  string `json:"name,omitempty"`  // given by the user
 	Made  *Place `json:"made,omitempty"`  // where it was created
-	Count int    `json:"count,omitempty"` // several things alike: of one kind, name, place of creation and scope of the holders
+	Count int    `json:"count,omitempty"` // several things alike: of one kind, name, place of creation and scope of the holders; of very many it may be too large
 }
 
 // A Party is a thread, or a goroutine that is none.

@@ -308,19 +308,28 @@ func TestWaitsStopWhenTheirContextEnds(t *testing.T) {
 
 func BenchmarkWaits(b *testing.B) {
 	db := flight.BlockAt(flight.BlockedBySemaphore, 0xd)
+	sleeps := flighttest.Thread{State: flight.StateTimedParked, Reason: flight.ReasonSleep, Stack: 2}
 	for _, c := range []struct {
-		name    string
-		blocker func(i int) flight.Blocker
+		name   string
+		thread func(i int) flighttest.Thread
 	}{
-		{"things=1", func(int) flight.Blocker { return db }},
-		{"things=1000", func(i int) flight.Blocker { return mutex(uintptr(i*7919%1000 + 1)) }},
-		{"things=1000000", func(i int) flight.Blocker { return flight.BlockThread(flight.ThreadID(i)) }},
+		{"on=semaphore", func(i int) flighttest.Thread { return waiting(i%4+1, db) }},
+		{"on=1000-mutexes", func(i int) flighttest.Thread { return waiting(i%4+1, mutex(uintptr(i*7919%1000+1))) }},
+		{"on=1000000-futures", func(i int) flighttest.Thread {
+			return waiting(i%4+1, flight.BlockAt(flight.BlockedByFuture, uintptr(i+1)<<6))
+		}},
+		{"on=500000-threads", func(i int) flighttest.Thread {
+			if i%2 == 0 {
+				return sleeps
+			}
+			return waiting(i%4+1, flight.BlockThread(flight.ThreadID(i)))
+		}},
+		{"on=chain", func(i int) flighttest.Thread { return waiting(i%4+1, flight.BlockThread(flight.ThreadID(i))) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			scopes := []flighttest.Scope{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}
-			f := flighttest.Write(b, flighttest.Spec{Scopes: scopes, Stacks: waitStacks, Threads: 1_000_000, Thread: func(i int) flighttest.Thread {
-				return waiting(i%4+1, c.blocker(i))
-			}, Blockers: []flighttest.Blocker{held(db, flight.PartyGoroutine(7))}})
+			f := flighttest.Write(b, flighttest.Spec{Scopes: scopes, Stacks: waitStacks, Threads: 1_000_000, Thread: c.thread,
+				Blockers: []flighttest.Blocker{held(db, flight.PartyGoroutine(7))}})
 			r, err := flight.Open(f.Path)
 			if err != nil {
 				b.Fatal(err)
@@ -328,7 +337,7 @@ func BenchmarkWaits(b *testing.B) {
 			defer r.Close()
 			for b.Loop() {
 				w, err := dump.TakeWaits(context.Background(), r)
-				if err != nil || w.Waiting < 999_999 {
+				if err != nil || w.Waiting < 500_000 {
 					b.Fatal(err, w.Waiting)
 				}
 			}
