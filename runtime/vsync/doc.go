@@ -5,11 +5,38 @@
 //	mu.Lock()
 //	defer mu.Unlock()
 //
+// There are locks ([Mutex], [RWMutex], [ReentrantMutex], which belongs to who holds it), conditions ([Cond]), permits ([Semaphore]), places where many wait for
+// each other ([Latch], [Barrier]), ways to pass values ([Queue], [Exchanger]) and what is done [Once]. A value that comes later is a Future of package vthread.
+//
+// # Waits
+//
+// What may wait has four forms. Of Lock these are
+//
+//	Lock()                     waits for as long as it takes, whether the thread is interrupted or not
+//	LockInterruptibly() error  ends with [ErrInterrupted] when the thread is interrupted, or was before; the interrupt status is cleared
+//	LockFor(d) error           so, too, and with [ErrTimeout] after d; it tries at least once
+//	LockContext(ctx) error     so, too, and with the context's cause when that ends, or had ended before
+//
+// Who gives up has changed nothing, but for a [Barrier], which breaks. Interrupts do not reach goroutines.
+//
+// A thread whose scheduler was closed, or refuses it, while it waited gets nothing: what it was to have goes to the next.
+//
+// # Misuse
+//
+// Unlocking what is not locked, releasing permits that nobody has, a negative count: these panic, where package sync panics or ends the program. A
+// lock is not poisoned by a panic of its holder, who unlocks it by a deferred call, as everywhere in Go.
+//
+// # Dumps
+//
+// While somebody waits for a synchronizer, the flight file says so: what it is, its name (SetName), where it was made, who holds it, how many permits or elements there
+// are, and how many wait. Where nobody waits it costs nothing, but that a lock knows its holder.
+//
 // # Concurrency
 //
-// Everything is safe for concurrent use. Nothing may be copied after its first use.
+// Everything is safe for concurrent use, but SetName, which comes first. Nothing may be copied after its first use.
 //
 // # Where to start reading
 //
-// [Mutex.Lock].
+// waiters.go: who waits, and how they are woken. Then [Mutex], and [Queue] for the simple case. account.go has what dumps show, simulated.go the points of
+// simulations.
 package vsync
