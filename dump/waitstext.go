@@ -289,7 +289,11 @@ func (p *waitsPage) group(g *WaitGroup) {
 	p.endLine()
 	p.where(g.Stack)
 	if g.Count > 1 || g.Example.Name != "" {
-		p.label("e.g.")
+		label := "e.g."
+		if g.Count == 1 {
+			label = "it is"
+		}
+		p.label(label)
 		p.text(plain, p.who(&g.Example))
 		p.endLine()
 	}

@@ -37,6 +37,12 @@ func TestWaitsExplainsTheDeadlocksOfTheFixture(t *testing.T) {
 		links []string
 		text  []string
 	}{
+		{"locks", []string{"left holds, wants mutex b", "right holds, wants mutex a"},
+			[]string{"deadlock 1   2 threads wait for each other, for ", `"left" in root, blocked` + "\n" + `    holds     mutex "a", made at main.locks kinds.go:`, `    wants     mutex "b", for `,
+				"    at        main.lockBoth kinds.go:", "\n100 in root wait for the end of #"}},
+		{"goroutine", []string{"left holds, wants mutex b", " holds, wants mutex a"},
+			[]string{"1 goroutine among them  1 deadlock\n", "deadlock 1   1 thread and 1 goroutine wait for each other, for ",
+				"\n  goroutine 0x", `    holds     mutex "b"`, `    wants     mutex "a", for `, "\n1 goroutine waits for mutex \"a\", for "}},
 		{"joins", []string{"first is, wants thread second", "second is, wants thread third", "third is, wants thread first"},
 			[]string{"deadlock 1   3 threads wait for each other, for ", `    wants     the end of #`, "    at        main.waitForOne main.go:"}},
 		{"scope", []string{"order is, wants scope items", "item is in, wants thread order"},
@@ -57,7 +63,7 @@ func TestWaitsExplainsTheDeadlocksOfTheFixture(t *testing.T) {
 					t.Errorf("want %q in %v", want, links)
 				}
 			}
-			out := vtdump(t, "waits", path).out
+			out := vtdump(t, "waits", "--width", "200", path).out
 			for _, want := range append(c.text, "; 100 more cannot go on because of them\n") {
 				if !strings.Contains(out, want) {
 					t.Errorf("want %q in\n%s", want, out)
@@ -140,7 +146,7 @@ func TestWaitsExplainsAStormOfAMillionWaiters(t *testing.T) {
 	waiters, scopes := 0, 0
 	for _, g := range d.Groups {
 		switch {
-		case g.For.Kind == "semaphore" && g.For.Count == 1 && len(g.Scope) == 2 && g.Scope[0] == "storm" && strings.HasPrefix(g.Scope[1], "batch-"):
+		case g.For.Kind == "semaphore" && g.For.Name == "gate" && g.For.Count == 1 && g.Capacity == 64 && g.Held > 0 && len(g.Scope) == 2 && g.Scope[0] == "storm" && strings.HasPrefix(g.Scope[1], "batch-"):
 			waiters += g.Count
 			scopes++
 		case g.For.Kind != "scope":

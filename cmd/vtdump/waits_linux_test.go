@@ -55,6 +55,7 @@ type waitsDoc struct {
 		Count    int
 		Deadlock int
 		Held     int
+		Capacity int
 		For      struct {
 			Kind, Name string
 			Count      int
