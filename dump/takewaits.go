@@ -184,7 +184,7 @@ func (t *waitsTaker) threads(rows []flight.ThreadRow) {
 }
 
 func (t *waitsTaker) goroutine(row *flight.WaitRow) {
-	w := waiter{party: row.Party, since: row.Since, blocker: row.Blocker, stack: row.Stack, state: row.State, timed: row.Until != 0 || row.State == flight.StateTimedParked}
+	w := waiter{party: row.Party, since: row.Since, blocker: row.Blocker, stack: row.Stack, state: row.State, timed: row.Until != 0 || row.State == flight.StateTimedParked, open: waitsForSome(row.Blocker, row.Reason)}
 	t.goroutines[row.Party] = w
 	if w.blocker != 0 {
 		t.pairs.add(w)
@@ -239,7 +239,7 @@ func (t *waitsTaker) graph() {
 	joinedScopes := map[flight.ScopeIndex]int32{}
 	for i := range t.pairs.all {
 		p := &t.pairs.all[i]
-		if !p.endless() || !t.mayBeStuck(p.blocker) {
+		if p.endless() == 0 || !t.mayBeStuck(p.blocker) {
 			continue
 		}
 		n := g.node(p.blocker)
@@ -257,7 +257,7 @@ func (t *waitsTaker) graph() {
 		p := &t.pairs.all[i]
 		n, ok := joinedScopes[p.scope]
 		to, known := g.at[p.blocker]
-		if ok && known && p.endless() && p.first.party.Thread() != 0 {
+		if ok && known && p.endless() > 0 && p.first.party.Thread() != 0 {
 			g.link(n, waitLink{to: to, by: p.first, pair: int32(i), role: "is in"})
 		}
 	}

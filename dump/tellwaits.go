@@ -41,9 +41,8 @@ func (t *waitsTaker) tell(ctx context.Context, all [][]waitLink) error {
 	folds := t.fold()
 	victims := make([]int, len(all)+1)
 	for i := range t.pairs.all {
-		if p := &t.pairs.all[i]; p.endless() {
-			victims[t.lockOf(p)] += int(p.n - p.timed)
-		}
+		p := &t.pairs.all[i]
+		victims[t.lockOf(p)] += p.endless()
 	}
 	for i, c := range all {
 		if c != nil {
@@ -134,7 +133,7 @@ func (t *waitsTaker) orphans() {
 
 // lockOf returns the deadlock that a pair is in or waits for, 0 for none.
 func (t *waitsTaker) lockOf(p *waitPair) int32 {
-	if i, ok := t.nodes.at[p.blocker]; ok && p.endless() {
+	if i, ok := t.nodes.at[p.blocker]; ok && p.endless() > 0 {
 		return t.nodes.nodes[i].lock
 	}
 	return 0
@@ -310,8 +309,7 @@ func (t *waitsTaker) deadlock(c []waitLink, waiting int) Deadlock {
 			Wants: t.thing(t.nodes.nodes[l.to].blocker), For: t.ago(l.by.since), Stack: t.stack(l.by.stack),
 		}
 		if l.pair >= 0 {
-			p := &t.pairs.all[l.pair]
-			m.Count = int(p.n - p.timed)
+			m.Count = t.pairs.all[l.pair].endless()
 		}
 		d.Victims -= m.Count
 		if i == 0 || m.For < d.For {

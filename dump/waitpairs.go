@@ -21,20 +21,26 @@ type waiter struct {
 	scheduler flight.SchedulerID
 	carrier   flight.CarrierID
 	timed     bool
+	open      bool // not for all that keeps what it waits for to go on, so it is in no circle
 }
 
 func waiterOf(row *flight.ThreadRow) waiter {
 	return waiter{
 		flight.PartyThread(row.ID), row.Since, row.Blocker, row.Stack, row.Scope, row.Name, row.State, row.Scheduler, row.Carrier,
-		row.Limited || row.State == flight.StateTimedParked,
+		row.Limited || row.State == flight.StateTimedParked, waitsForSome(row.Blocker, row.Reason),
 	}
+}
+
+// waitsForSome reports whether who waits for the threads of a scope goes on when some have ended: one that is to be forked waits for room.
+func waitsForSome(b flight.Blocker, why flight.Reason) bool {
+	return b.Kind() == flight.BlockedByScope && why != flight.ReasonScopeJoin
 }
 
 // waits reports whether it waits for something that has to happen, so that it may be for ever.
 func (w *waiter) waits() bool {
 	switch w.state {
 	case flight.StateParked, flight.StateBlocked, flight.StateWaiting, flight.StatePinned:
-		return !w.timed && w.blocker != 0
+		return !w.timed && !w.open && w.blocker != 0
 	case flight.StateRunnable:
 		return w.blocker.Kind() == byCarriers
 	}
@@ -47,13 +53,14 @@ type waitPair struct {
 	blocker    flight.Blocker
 	n          int32
 	timed      int32
+	open       int32
 	goroutines int32
 	newest     flight.Ticks // since when the last of them waits
 	first      waiter       // that waits longest
 }
 
-// endless reports whether some of them wait without a time limit.
-func (p *waitPair) endless() bool { return p.n > p.timed }
+// endless returns how many of them may wait for ever.
+func (p *waitPair) endless() int { return int(p.n - p.timed - p.open) }
 
 // waitPairs finds pairs by scope and blocker: a hash table with open addressing, as [groupIndex] is, since a million threads ask it.
 type waitPairs struct {
@@ -72,15 +79,19 @@ func (x *waitPairs) add(w waiter) {
 	x.last = i
 	p := &x.all[i]
 	p.n++
-	if w.timed {
+	switch {
+	case w.timed:
 		p.timed++
+	case w.open:
+		p.open++
 	}
 	if w.party.Thread() == 0 {
 		p.goroutines++
 	}
 	p.newest = max(p.newest, w.since)
-	// One without a time limit stands for the pair, if there is one: it may be in a deadlock.
-	if p.n == 1 || w.timed == p.first.timed && w.since < p.first.since || p.first.timed && !w.timed {
+	// One that may wait for ever stands for the pair, if there is one: it may be in a deadlock.
+	ends, does := w.timed || w.open, p.first.timed || p.first.open
+	if p.n == 1 || ends == does && w.since < p.first.since || does && !ends {
 		p.first = w
 	}
 }

@@ -50,6 +50,13 @@ func waiting(scope int, b flight.Blocker) flighttest.Thread {
 	return flighttest.Thread{Scope: scope, State: flight.StateBlocked, Reason: flight.ReasonLock, Stack: 1, Blocker: b, Age: time.Minute}
 }
 
+// joining is a thread that waits for all threads of a scope.
+func joining(scope int, id flight.ScopeID) flighttest.Thread {
+	th := waiting(scope, flight.BlockScope(id))
+	th.State, th.Reason = flight.StateWaiting, flight.ReasonScopeJoin
+	return th
+}
+
 func oneOf(threads ...flighttest.Thread) func(i int) flighttest.Thread {
 	return func(i int) flighttest.Thread { return threads[i] }
 }
@@ -134,10 +141,10 @@ func TestDeadlocksAreFound(t *testing.T) {
 		{name: "a thread that joins itself", spec: flighttest.Spec{Threads: 1, Thread: oneOf(waiting(0, flight.BlockThread(1)))},
 			want: "#1 is thread 1 wants thread 1"},
 		{name: "a thread that joins the owner of its scope", spec: flighttest.Spec{Threads: 2, Scopes: []flighttest.Scope{{Name: "orders", Owner: 1}},
-			Thread: oneOf(waiting(0, flight.BlockScope(1)), waiting(1, flight.BlockThread(1))),
+			Thread: oneOf(joining(0, 1), waiting(1, flight.BlockThread(1))),
 		}, want: "#2 is in scope 1 wants thread 1; #1 is thread 1 wants scope 1"},
 		{name: "a scope that joins its ancestor", spec: flighttest.Spec{Threads: 2, Scopes: []flighttest.Scope{{Name: "outer", Owner: 1}, {Name: "inner", Owner: 1, Parent: 1}},
-			Thread: oneOf(waiting(0, flight.BlockScope(2)), waiting(2, flight.BlockScope(1))),
+			Thread: oneOf(joining(0, 2), joining(2, 1)),
 		}, want: "#2 is in scope 2 wants scope 1; #1 owns scope 1 wants scope 2"},
 		{name: "a lock across a goroutine", spec: flighttest.Spec{Threads: 1, Thread: oneOf(waiting(0, mutex(0xb))),
 			Blockers:   []flighttest.Blocker{held(mutex(0xa), thread(1)), held(mutex(0xb), goroutine)},
@@ -218,8 +225,10 @@ func TestWhatMayGoOnIsNoDeadlock(t *testing.T) {
 			Carrier: func(i int) flighttest.Carrier {
 				return flighttest.Carrier{Scheduler: 3, State: []flight.CarrierState{flight.CarrierHeld, flight.CarrierIdle}[i]}
 			}},
+		"who waits for room in a scope, where one waits for it": {Threads: 2, Scopes: []flighttest.Scope{{Name: "s", Owner: 1}},
+			Thread: oneOf(waiting(0, flight.BlockScope(1)), waiting(1, flight.BlockThread(1)))},
 		"a scope whose threads execute": {Threads: 2, Scopes: []flighttest.Scope{{Name: "s", Owner: 1}},
-			Thread: oneOf(waiting(0, flight.BlockScope(1)), flighttest.Thread{Scope: 1, State: flight.StateMounted})},
+			Thread: oneOf(joining(0, 1), flighttest.Thread{Scope: 1, State: flight.StateMounted})},
 	} {
 		s.Stacks = waitStacks
 		if w := takeWaits(t, s); len(w.Deadlocks) != 0 || len(w.Groups) == 0 || !strings.Contains(waitsPage(t, w), "no deadlock\n") {

@@ -132,7 +132,7 @@ func findCircles(r *Reader) [][]circleLink {
 		case BlockedByThread:
 			l.next = []Party{PartyThread(ThreadID(l.blocker.ID()))}
 		case BlockedByScope:
-			if at, ok := index[l.blocker]; ok && at != 0 {
+			if at, ok := index[l.blocker]; ok && at != 0 && l.reason == ReasonScopeJoin { // for another reason some of its threads suffice
 				l.next = within[at]
 			}
 		default:

@@ -35,7 +35,7 @@ func TestCirclesAreThoseWhoWaitForEachOther(t *testing.T) {
 	for id, b := range map[ThreadID]Blocker{6: BlockScope(9), 7: BlockThread(6)} {
 		rec := r.GetRecord()
 		rec.Init(StateRunnable, id, []ScopeIndex{0, scope}[id-6], 0, 0, 0, Now())
-		rec.Parked(Now(), StateWaiting, ReasonJoin, 0, b)
+		rec.Parked(Now(), StateWaiting, []Reason{ReasonScopeJoin, ReasonJoin}[id-6], 0, b)
 	}
 	var got []string
 	for _, c := range findCircles(openFile(t, r)) {
