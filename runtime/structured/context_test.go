@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -128,6 +129,25 @@ func TestAScopeOfAGoroutineIsInTheScopeOfItsContext(t *testing.T) {
 		t.Error(err)
 	}
 	closes(t, outer)
+}
+
+func TestScopesWorkInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scope := func() {
+			began := time.Now()
+			err := structured.Options{Deadline: began.Add(time.Hour), Limit: 1}.Run(t.Context(), func(s *structured.Scope) error {
+				s.Fork(func() error { return vthread.Sleep(time.Minute) })
+				s.Fork(func() error { return vthread.Sleep(time.Minute) })
+				s.Fork(untilCancelled)
+				return s.Join()
+			})
+			if d := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || d != time.Hour {
+				t.Errorf("got %v after %v, want a time-out after an hour", err, d)
+			}
+		}
+		scope()
+		vthread.Start(scope).Join()
+	})
 }
 
 func TestAtMostLimitThreadsExecuteAndTheOthersAreQueued(t *testing.T) {

@@ -24,6 +24,6 @@
 //
 // # Where to start reading
 //
-// [Options.Run], then [Scope.Join]; task.Run is what forked threads execute, and nest.go has what a thread has opened. What a scope is made of is package
+// [Options.Run], then [Scope.Join]; task.run is what forked threads execute, and nest.go has what a thread has opened. What a scope is made of is package
 // flock, in internal.
 package structured

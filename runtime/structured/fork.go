@@ -57,9 +57,8 @@ func (s *Scope) fork(t *task, name string) {
 	if !s.admits() {
 		return
 	}
-	b := s.makes
-	b.Name = name
-	switch err := s.flock.Start(&t.member, t, b); {
+	b := vthread.Builder{Name: name, Scheduler: s.on}
+	switch err := s.flock.Start(&t.member, (*job)(t), b); {
 	case errors.Is(err, flock.ErrNoThread), errors.Is(err, flock.ErrForeign), errors.Is(err, vthread.ErrStarted):
 		panic(fmt.Sprintf("structured: fork in scope %q: %v", s.Name(), err))
 	case err != nil:
@@ -71,12 +70,11 @@ func (s *Scope) fork(t *task, name string) {
 
 // admits reports whether the scope takes another subtask. If not, the result of that will be missing.
 func (s *Scope) admits() bool {
+	if s.advance(pending) {
+		return true
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.end != open {
-		s.mu.missing = true
-		return false
-	}
-	s.mu.pending++
-	return true
+	s.mu.missing = true
+	return false
 }

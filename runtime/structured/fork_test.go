@@ -216,7 +216,7 @@ func (r *recorder) OnTimeout(err error) error {
 
 func (r *recorder) Result() error { return nil }
 
-// ST-05
+// ST-05, FL-05
 func TestAForkAfterACancelMakesNoThread(t *testing.T) {
 	both(t, func(t *testing.T) {
 		p := new(recorder)

@@ -65,27 +65,21 @@ func (s *Scope) end(why end, cause error) {
 		m.Unlock()
 		return
 	}
-	m.end, m.cause, m.missing = why, cause, m.pending > 0
-	wake := m.settling == 0
+	s.phase.Add(settling) // so that Join finds all done
+	phase := s.phase.Or(cancelled)
+	m.end, m.cause, m.missing = why, cause, pendingIn(phase) > 0
 	m.Unlock()
 	if cause == nil {
 		cause = context.Canceled
 	}
 	s.cancel(cause)
 	s.flock.Interrupt()
-	if wake {
-		s.flock.Wake()
-	}
+	s.settled()
 }
 
-// settled ends what publish has begun.
+// settled ends what publish or end has begun.
 func (s *Scope) settled() {
-	m := &s.mu
-	m.Lock()
-	m.settling--
-	wake := m.settling == 0 && m.end != open
-	m.Unlock()
-	if wake {
+	if phase := s.phase.Add(^uint64(0)); phase&cancelled != 0 && settlingIn(phase) == 0 {
 		s.flock.Wake()
 	}
 }

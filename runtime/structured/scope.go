@@ -74,29 +74,56 @@ type Scope struct {
 	around context.Context // as it was given, with the deadline
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	free   []func() bool // releases what the context holds
+	on     sched.Scheduler // of the threads; nil: that of the owner, or the default
+	free   []func() bool   // releases what the context holds
 	owner  caller
 
 	before *vthread.Scope // what was innermost; the owner's own, as all until mu
 	values values         // bound where it was opened
-	makes  vthread.Builder
 	joined bool
 	forked bool
 	again  bool // Join may be called again: it was interrupted
 	tells  bool // the owner calls OnComplete
 
 	closed atomic.Bool // stored by the owner
+	phase  atomic.Uint64
 	mu     struct {
 		sync.Mutex
-		end      end
-		cause    error
-		missing  bool // of end: some subtasks have no result
-		pending  int  // subtasks without a result
-		settling int  // calls of OnComplete
-		panic    *Panic
-		told     bool              // a panic was delivered
-		raised   []*vthread.Thread // whose panic is known, and will be handled
-		late     []error           // that nobody was told
+		end     end
+		cause   error
+		missing bool // of end: some subtasks have no result
+		panic   *Panic
+		told    bool              // a panic was delivered
+		raised  []*vthread.Thread // whose panic is known, and will be handled
+		late    []error           // that nobody was told
+	}
+}
+
+// The phase of a scope tells whether it is cancelled, and counts, so that subtasks need no lock that the scope's other threads want.
+//
+//	P1  It is cancelled once, by who holds mu. From then on no subtask becomes pending, and none begins to settle.
+//	P2  A subtask is pending when it is forked, then settling when it has a result, until the policy was told. Who cancels settles, too, until that is
+//	    done. Of a cancelled scope, Join returns when nobody settles.
+const (
+	settling  = 1       // the unit of their number
+	pending   = 1 << 31 // the same
+	cancelled = 1 << 63
+)
+
+func settlingIn(phase uint64) uint64 { return phase & (pending - 1) }
+
+func pendingIn(phase uint64) uint64 { return phase &^ cancelled / pending }
+
+// advance adds to the phase, unless the scope is cancelled.
+func (s *Scope) advance(by int64) bool {
+	for {
+		phase := s.phase.Load()
+		if phase&cancelled != 0 {
+			return false
+		}
+		if s.phase.CompareAndSwap(phase, phase+uint64(by)) {
+			return true
+		}
 	}
 }
 
@@ -175,7 +202,7 @@ func (o Options) Open(ctx context.Context) (*Scope, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	s := &Scope{owner: self(), policy: o.Policy, makes: vthread.Builder{Scheduler: o.Scheduler}}
+	s := &Scope{owner: self(), policy: o.Policy, on: o.Scheduler}
 	if s.policy == nil {
 		s.policy = new(Successful)
 	}
@@ -224,11 +251,7 @@ func (s *Scope) Owner() *vthread.Thread { return s.owner.thread }
 func (s *Scope) Context() context.Context { return s.ctx }
 
 // Cancelled reports whether the scope was cancelled. A closed one was.
-func (s *Scope) Cancelled() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.end != open
-}
+func (s *Scope) Cancelled() bool { return s.phase.Load()&cancelled != 0 }
 
 // Closed reports whether the scope was closed: all its threads have ended.
 func (s *Scope) Closed() bool { return s.closed.Load() }

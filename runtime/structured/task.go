@@ -86,8 +86,8 @@ type task struct {
 		Task
 		call() error
 	}
-	state atomic.Uint32 // a State; stored once, under the scope's mu
-	err   error         // as value of Subtask
+	state atomic.Uint32 // a State; stored once, while the task settles
+	err   error         // written before the state leaves Unavailable, and read after it
 }
 
 func (t *task) State() State { return State(t.state.Load()) }
@@ -111,8 +111,16 @@ func (t *task) String() string {
 	return fmt.Sprintf("subtask without a thread of scope %q, %s", t.scope.Name(), t.State())
 }
 
-// Run is the subtask, on its thread.
-func (t *task) Run() {
+// A job is a task as package flock knows it. What it does is nobody else's to call.
+type job task
+
+func (j *job) Run() { (*task)(j).run() }
+
+// Refused ends a subtask that was queued, and that the scheduler does not take.
+func (j *job) Refused(err error) { (*task)(j).settle(err) }
+
+// run is the subtask, on its thread.
+func (t *task) run() {
 	s := t.scope
 	var err error
 	returned := false
@@ -142,9 +150,6 @@ func (t *task) Run() {
 	returned = true
 }
 
-// Refused ends a subtask that was queued, and that the scheduler does not take.
-func (t *task) Refused(err error) { t.settle(err) }
-
 // settle makes the result available and tells the policy, unless the scope was cancelled before.
 func (t *task) settle(err error) {
 	s := t.scope
@@ -162,14 +167,9 @@ func (t *task) settle(err error) {
 
 // publish stores the result, unless the scope was cancelled before. Then Join waits until [Scope.settled] is called.
 func (t *task) publish(err error) bool {
-	m := &t.scope.mu
-	m.Lock()
-	defer m.Unlock()
-	if m.end != open {
+	if !t.scope.advance(settling - pending) {
 		return false
 	}
-	m.pending--
-	m.settling++
 	t.err = err
 	if err != nil {
 		t.state.Store(uint32(Failed))

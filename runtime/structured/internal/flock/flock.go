@@ -33,6 +33,7 @@ type Options struct {
 //	F1  A member is in the queue, then among the workers, or at once; then in neither. It is live until its thread has ended.
 //	F2  Whoever takes a member from the queue starts its thread.
 //	F3  A worker stores its thread before it looks at herded, which is stored before the workers are looked at: so each is interrupted.
+//	F4  Who makes live zero takes the lock afterwards, and wakes those who sleep if it still is. Who is about to sleep looks at live under the lock.
 type Flock struct {
 	Scope  vthread.Scope  // as its threads know it; the caller of Open fills in Owner, Context and Panicked
 	Parent *vthread.Scope // as in [Options]
@@ -42,13 +43,14 @@ type Flock struct {
 	limit   int
 	factory Factory
 
-	herded atomic.Bool // [Flock.Interrupt] was called
+	herded atomic.Bool  // [Flock.Interrupt] was called
+	live   atomic.Int64 // F4
 	mu     struct {
 		sync.Mutex
-		workers  Member // the head of a ring
+		first    *Member // of the workers
+		last     *Member
 		working  int
 		queue    []*Member
-		live     int
 		woken    bool
 		sleepers []sleeper
 	}
@@ -66,7 +68,6 @@ func (f *Flock) Open(o Options) {
 	f.id = flight.ScopeID(lastID.Add(1))
 	f.owner, f.limit, f.factory, f.Parent = o.Owner, o.Limit, o.Factory, o.Parent
 	f.Scope.Name, f.Scope.Ended = o.Name, f.ended
-	f.mu.workers.next, f.mu.workers.previous = &f.mu.workers, &f.mu.workers
 	r := flight.Default()
 	if r == nil {
 		return
@@ -174,9 +175,7 @@ func (f *Flock) make(m *Member, b vthread.Builder) (*vthread.Thread, error) {
 	case t.Scope() != &f.Scope:
 		return nil, fmt.Errorf("thread %s: %w", t.Label(), ErrForeign)
 	case t.State() != flight.StateNew:
-		f.mu.Lock()
-		f.mu.live++ // it is in the flock all the same, until it ends
-		f.mu.Unlock()
+		f.live.Add(1) // it is in the flock all the same, until it ends
 		return nil, fmt.Errorf("thread %s: %w", t.Label(), vthread.ErrStarted)
 	}
 	return t, nil
@@ -184,9 +183,9 @@ func (f *Flock) make(m *Member, b vthread.Builder) (*vthread.Thread, error) {
 
 // enter makes m live, and reports whether it is a worker, not queued.
 func (f *Flock) enter(m *Member) bool {
+	f.live.Add(1)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.mu.live++
 	if f.limit > 0 && f.mu.working >= f.limit && !f.herded.Load() {
 		f.mu.queue = append(f.mu.queue, m)
 		f.tellQueueLocked()
@@ -198,8 +197,12 @@ func (f *Flock) enter(m *Member) bool {
 
 func (f *Flock) employLocked(m *Member) {
 	f.mu.working++
-	m.next, m.previous = &f.mu.workers, f.mu.workers.previous
-	m.previous.next, m.next.previous = m, m
+	if m.previous = f.mu.last; m.previous != nil {
+		m.previous.next = m
+	} else {
+		f.mu.first = m
+	}
+	f.mu.last = m
 }
 
 // leave ends the work of m, and starts that of the next.
@@ -229,7 +232,16 @@ func (f *Flock) tellQueueLocked() {
 
 func (f *Flock) dismissLocked(m *Member) {
 	f.mu.working--
-	m.previous.next, m.next.previous = m.next, m.previous
+	if m.previous != nil {
+		m.previous.next = m.next
+	} else {
+		f.mu.first = m.next
+	}
+	if m.next != nil {
+		m.next.previous = m.previous
+	} else {
+		f.mu.last = m.previous
+	}
 	m.previous, m.next = nil, nil
 }
 
@@ -241,10 +253,12 @@ func (f *Flock) refused(m *Member) {
 
 // ended is called by package vthread.
 func (f *Flock) ended(*vthread.Thread, flight.Reason) {
+	if f.live.Add(-1) > 0 {
+		return
+	}
 	f.mu.Lock()
-	f.mu.live--
 	var wake []sleeper
-	if f.mu.live == 0 {
+	if f.live.Load() == 0 { // else there are new members, and sleepers of theirs
 		wake, f.mu.sleepers = f.mu.sleepers, nil
 	}
 	f.mu.Unlock()
@@ -282,7 +296,7 @@ func (f *Flock) Interrupt() {
 }
 
 func (f *Flock) workersLocked() (all []*Member) {
-	for m := f.mu.workers.next; m != &f.mu.workers; m = m.next {
+	for m := f.mu.first; m != nil; m = m.next {
 		all = append(all, m)
 	}
 	return all
@@ -304,14 +318,14 @@ func (f *Flock) Threads() (all []*vthread.Thread) {
 func (f *Flock) Count() (live, queued int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.mu.live, len(f.mu.queue)
+	return int(f.live.Load()), len(f.mu.queue)
 }
 
 // Await waits until all threads have ended; if it is early, also until [Flock.Wake] was called. Otherwise it returns why it gave up, which the limits allow.
 // A thread parks, a goroutine blocks.
 func (f *Flock) Await(l sched.Limits, early bool) error {
 	f.mu.Lock()
-	if f.mu.live == 0 || early && f.mu.woken {
+	if f.live.Load() == 0 || early && f.mu.woken {
 		f.mu.Unlock()
 		return nil
 	}
