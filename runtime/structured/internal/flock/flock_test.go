@@ -262,20 +262,3 @@ func TestTheFlightFileHasAFlockWhileItIsOpen(t *testing.T) {
 	}
 	outer.end()
 }
-
-// The last member may be about to tell that it has ended while the next is started and awaited.
-func TestAnAwaitIsNotEndedByMembersOfBefore(t *testing.T) {
-	both(t, func(t *testing.T) {
-		s := open(t, flock.Options{})
-		for range 3000 {
-			var ended atomic.Bool
-			s.start(func() {})
-			s.start(func() { ended.Store(true) })
-			if err := s.Await(sched.Limits{}, false); err != nil || !ended.Load() {
-				t.Errorf("got %v, ended %v", err, ended.Load())
-				break
-			}
-		}
-		s.end()
-	})
-}
