@@ -201,12 +201,21 @@ func (w *worker) blocking(closely bool) bool {
 	return t.blocksSomewhere(g)
 }
 
-// monopolized reports whether the carrier's thread, which does not block, has computed for long. A carrier that
-// was only not given a processor for a while, or works for the garbage collector, is not helped by more carriers.
-func (w *worker) monopolized() bool {
+// monopolizes reports whether the carrier's thread, which does not block, has computed for long, or would if it had a processor.
+func (w *worker) monopolizes() bool {
 	if !w.seen.held || w.seen.stood < monopolyTicks {
 		return false
 	}
+	t, _, g := w.mountedThread()
+	if t == nil {
+		return false
+	}
+	doing := t.doing(g)
+	return doing == coro.DoingWork || doing == coro.DoingReady
+}
+
+// hasProcessor reports whether the carrier's thread executes. One that was only not given a processor for a while is not helped by more carriers.
+func (w *worker) hasProcessor() bool {
 	t, _, g := w.mountedThread()
 	return t != nil && t.doing(g) == coro.DoingWork
 }

@@ -39,8 +39,8 @@ func (fj *ForkJoin) stirIfDozing() {
 //	    forgotten slowly. The limit ends at MaxCarriers.
 //	W2  When held carriers come back there are too many: as many as are awake beyond the limit give their queues away at their
 //	    next scheduling point, sleep, and stop after a while.
-//	W3  What waits for a carrier that stands still for a whole tick goes to the shared queue: others may always have something of their own to
-//	    do, and never steal.
+//	W3  What stays in the hand-off slot of a carrier that stands still for a whole tick goes to the shared queue, and when it is held what is in its queue,
+//	    too: others may always have something of their own to do, and never steal.
 //	W4  While the scheduler closes, all that goes on: the watchdog ends when there is neither a carrier nor a task, and from
 //	    then on, decided under the lock of the shared queue, tasks are refused. So what was accepted is executed.
 //	W5  While a carrier is awake and nothing is queued, the watchdog looks now and then, to find out who blocks
@@ -139,6 +139,7 @@ func (fj *ForkJoin) ended() bool {
 func (fj *ForkJoin) look() (queued bool) {
 	fj.mu.Lock()
 	workers := fj.all()
+	awake := len(workers) - len(fj.mu.idle)
 	for _, w := range workers {
 		ticks := w.progressSeen()
 		w.seen.held = ticks == w.seen.ticks && !w.idle
@@ -151,22 +152,32 @@ func (fj *ForkJoin) look() (queued bool) {
 	}
 	fj.mu.Unlock()
 	fj.noteHolds(workers)
-	for _, w := range workers {
-		waits := w.handOff.full() || !w.queue.looksEmpty()
-		if waits && w.seen.waits && w.seen.held {
-			w.giveAway() // W3
-		}
-		w.seen.waits = waits
-	}
 	n := fj.queued()
-	blocked, computing := 0, 0
+	blocked, computing, waiting := 0, 0, 0
 	for _, w := range workers {
+		waited := w.seen.waits
+		w.seen.waits = w.handOff.full() || !w.queue.looksEmpty()
+		isHeld := false
 		switch {
 		case w.blocking(n > 0):
+			isHeld = true
 			blocked++
-		case w.monopolized():
+		case !w.monopolizes():
+		case w.hasProcessor():
+			isHeld = true
 			computing++
+		default:
+			waiting++
 		}
+		if waited && w.seen.waits && w.seen.held { // W3
+			w.shareSlot()
+			if isHeld {
+				w.giveAway()
+			}
+		}
+	}
+	if blocked+computing+waiting >= awake {
+		computing += waiting // nobody else is left: with one processor, who computes never has it while we look
 	}
 	fj.compensate(blocked, computing, n)
 	if n > 0 && fj.room.Load() <= 0 {
@@ -239,7 +250,7 @@ func (w *worker) tooMany() bool {
 	fj := w.fj
 	for {
 		room := fj.room.Load()
-		if room >= 0 {
+		if room >= 0 || w.isLongest() {
 			return false
 		}
 		if fj.room.CompareAndSwap(room, room+1) {
@@ -251,6 +262,25 @@ func (w *worker) tooMany() bool {
 		return false
 	}
 	return true
+}
+
+// isLongest reports whether w has the longest of all queues. It had better stay: a crowd that is moved to the shared queue comes back in small parts.
+func (w *worker) isLongest() bool {
+	own := w.queue.length()
+	for _, v := range w.fj.all() {
+		if v != w && v.queue.length() >= own {
+			return false
+		}
+	}
+	return true
+}
+
+// shareSlot moves what is in the hand-off slot to the shared queue.
+func (w *worker) shareSlot() {
+	if t := w.handOff.steal(); t != nil {
+		// Refused only when the scheduler is closed under its threads.
+		_ = w.fj.share(t, t, 1)
+	}
 }
 
 // giveAway moves all that waits for w to the shared queue, from any goroutine, if there can be another carrier. It returns false if the scheduler was

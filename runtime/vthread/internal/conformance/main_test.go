@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"testing"
@@ -15,6 +16,10 @@ const which = "VTSCOPE_CONFORMANCE_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(which); name != "" {
+		go func() { // however the test dies, its child does not outlive it
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			os.Exit(1)
+		}()
 		programs[name]()
 		return
 	}
@@ -39,6 +44,11 @@ func runProgram(t *testing.T, name string) (printed string, code int) {
 	child.Env = append(os.Environ(), which+"="+name, "VTSCOPE_DIR="+dir)
 	var out bytes.Buffer
 	child.Stdout, child.Stderr = &out, &out
+	lifeline, err := child.StdinPipe() // closed when the child has ended
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lifeline.Close()
 	err = child.Run()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatalf("%s: %v", name, err)
