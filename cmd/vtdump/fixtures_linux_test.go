@@ -124,7 +124,7 @@ func TestFindingsSeeWhatLeaks(t *testing.T) {
 		for _, f := range d.Findings {
 			seen[f.Check+" "+strings.Join(f.Scope, "/")+" "+f.Place.Func] = true
 		}
-		return seen["scope-growth server main.awaitAnswer"] && seen["unscoped  main.awaitWork"]
+		return seen["scope-growth server main.awaitAnswer"] && seen["unscoped  main.awaitWork"] && seen["holder-gone server main.audit"]
 	}, "--growth", "300ms")
 	child.CloseStdin()
 	child.WantExit(0)
