@@ -27,6 +27,8 @@ func TestMain(m *testing.M) {
 		held()
 	} else if what == deadlockTarget {
 		deadlock()
+	} else if what == busyTarget {
+		busy()
 	} else if n, err := strconv.Atoi(what); err == nil {
 		target(n)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/flight/flighttest"
+	"github.com/vtscope/vtscope/runtime/vsync"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
@@ -174,4 +175,67 @@ func TestFindingsOfAProcessThatRunsAreComparedAndOfADeadOneJudgedByOneLook(t *te
 	fails(t, exitUsage, "--check", "findings", dead.Path, "--check", "nothing=1")
 	fails(t, exitUsage, "want unscoped=off", "findings", dead.Path, "--check", "unscoped=0")
 	fails(t, exitUsage, "--check means nothing to waits", "waits", dead.Path, "--check", "unscoped=1")
+}
+
+// busyTarget, as a target of the tests, is a process whose threads and goroutines wait for each other all the time, and all go on.
+const busyTarget = "busy"
+
+// busy starts threads and goroutines that take three mutexes in one order, two permits one after the other, and join others; says so, and waits for the end of its
+// standard input.
+func busy() {
+	vthread.Main(func() {
+		var locks [3]vsync.Mutex
+		permits := vsync.NewSemaphore(6)
+		work := func() {
+			for {
+				for i := range locks {
+					locks[i].Lock()
+				}
+				vthread.Yield()
+				for i := range locks {
+					locks[i].Unlock()
+				}
+				permits.Acquire(1)
+				permits.Acquire(1)
+				vthread.Yield()
+				permits.Release(2)
+			}
+		}
+		for i := range 4 {
+			if i%2 == 0 {
+				vthread.Start(work)
+			} else {
+				go work()
+			}
+		}
+		vthread.Start(func() {
+			for {
+				vthread.Start(func() { vthread.Start(vthread.Yield).Join() }).Join()
+			}
+		})
+		fmt.Println("ready")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = flight.Close()
+		os.Exit(0)
+	})
+}
+
+func TestWaitsOfABusyProcessAreNoDeadlock(t *testing.T) {
+	child, _ := startAs(t, busyTarget)
+	pid := strconv.Itoa(child.Process.Pid)
+	seen := 0
+	for range 200 {
+		r := vtdump(t, "waits", "--json", pid)
+		var d waitsDoc
+		if err := json.Unmarshal([]byte(r.out), &d); err != nil {
+			t.Fatalf("got exit %d, %q, %v", r.code, r.errors, err)
+		}
+		if r.code != exitDone || len(d.Deadlocks) != 0 {
+			t.Fatalf("got exit %d and\n%s", r.code, r.out)
+		}
+		seen += d.Waiting
+	}
+	if seen == 0 {
+		t.Error("nobody was seen waiting")
+	}
 }
