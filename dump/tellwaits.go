@@ -12,6 +12,9 @@ import (
 // maxWaitGroups bounds what [TakeWaits] tells; further groups are only counted.
 const maxWaitGroups = 10_000
 
+// maxMembers is how many members of a deadlock are told.
+const maxMembers = 100
+
 // A waitKey tells groups apart: pairs of one key are one group.
 type waitKey struct {
 	family   int32
@@ -57,7 +60,7 @@ func (t *waitsTaker) tell(ctx context.Context, all [][]waitLink) error {
 			order = append(order, i+1)
 		}
 	}
-	size := func(d *Deadlock) int { return len(d.Members) + d.Victims }
+	size := func(d *Deadlock) int { return d.Threads + d.Goroutines + d.Victims }
 	by := make([]int, len(order))
 	for i := range by {
 		by[i] = i
@@ -301,21 +304,26 @@ func (t *waitsTaker) since(at flight.Ticks) time.Duration {
 }
 
 func (t *waitsTaker) deadlock(c []waitLink, waiting int) Deadlock {
-	d := Deadlock{Members: make([]Member, len(c)), Victims: waiting}
+	d := Deadlock{Victims: waiting, For: t.ago(c[0].by.since)}
 	for i, l := range c {
-		kept := t.nodes.nodes[c[(i+len(c)-1)%len(c)].to].blocker
-		m := Member{
-			Party: t.party(&l.by), Count: 1, State: l.by.state.String(), Role: l.role, Keeps: t.thing(kept), Held: t.since(l.held),
-			Wants: t.thing(t.nodes.nodes[l.to].blocker), For: t.ago(l.by.since), Stack: t.stack(l.by.stack),
-		}
+		count := 1
 		if l.pair >= 0 {
-			m.Count = t.pairs.all[l.pair].endless()
+			count = t.pairs.all[l.pair].endless()
 		}
-		d.Victims -= m.Count
-		if i == 0 || m.For < d.For {
-			d.For = m.For
+		d.Victims -= count
+		d.For = min(d.For, t.ago(l.by.since))
+		if l.by.party.Thread() != 0 {
+			d.Threads++
+		} else {
+			d.Goroutines++
 		}
-		d.Members[i] = m
+		if i < maxMembers {
+			kept := t.nodes.nodes[c[(i+len(c)-1)%len(c)].to].blocker
+			d.Members = append(d.Members, Member{
+				Party: t.party(&l.by), Count: count, State: l.by.state.String(), Role: l.role, Keeps: t.thing(kept), Held: t.since(l.held),
+				Wants: t.thing(t.nodes.nodes[l.to].blocker), For: t.ago(l.by.since), Stack: t.stack(l.by.stack),
+			})
+		}
 	}
 	d.Victims = max(d.Victims, 0)
 	return d

@@ -68,9 +68,11 @@ type Party struct {
 
 // A Deadlock is threads that wait for each other in a circle: without a time limit, each for what the next one holds or is, and the last for the first.
 type Deadlock struct {
-	Members []Member      `json:"members"`
-	For     time.Duration `json:"for_ns"`  // since the last member began to wait
-	Victims int           `json:"victims"` // others that wait for them, directly or through others
+	Threads    int           `json:"threads"`    // members that are threads
+	Goroutines int           `json:"goroutines"` // and those that are none
+	Members    []Member      `json:"members"`    // of a large circle the first 100
+	For        time.Duration `json:"for_ns"`     // since the last member began to wait
+	Victims    int           `json:"victims"`    // others that wait for them, directly or through others
 }
 
 // A Member is a link of a deadlock.

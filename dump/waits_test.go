@@ -249,8 +249,14 @@ func TestAChainOfManyThreadsIsNoDeadlockUnlessItClosesACircle(t *testing.T) {
 		if len(w.Deadlocks) != end || len(w.Groups) != 1 || w.Groups[0].For.Count != n-1+end {
 			t.Errorf("got %d deadlocks, %d groups; want %d and one", len(w.Deadlocks), len(w.Groups), end)
 		}
-		if end == 1 && len(w.Deadlocks) == 1 && len(w.Deadlocks[0].Members) != n {
-			t.Errorf("got a circle of %d threads, want %d", len(w.Deadlocks[0].Members), n)
+		if end == 1 && len(w.Deadlocks) == 1 {
+			d := &w.Deadlocks[0]
+			if d.Threads != n || len(d.Members) != 100 || d.Victims != 0 {
+				t.Errorf("got a circle of %d threads, %d of them told, and %d victims; want %d, 100 and none", d.Threads, len(d.Members), d.Victims, n)
+			}
+			if out := waitsPage(t, w); !strings.Contains(out, "50,000 threads wait for each other") || !strings.Contains(out, "  … 49,988 more until the circle closes\n") {
+				t.Errorf("got\n%s", out)
+			}
 		}
 	}
 }

@@ -105,29 +105,29 @@ func (p *waitsPage) deadlock(i int) {
 		what += "; " + Thousands(d.Victims) + " more cannot go on because of them"
 	}
 	p.paragraph(plain, what, 4)
-	for k := range d.Members {
+	shown := min(len(d.Members), textMembers)
+	for k := range d.Members[:shown] {
 		p.member(&d.Members[k])
+	}
+	if more := d.Threads + d.Goroutines - shown; more > 0 {
+		p.text(dim, "  "+p.ellipsis+" "+Thousands(more)+" more until the circle closes")
+		p.endLine()
 	}
 }
 
+// textMembers is how many members of a deadlock are printed.
+const textMembers = 12
+
 // deadlockWords writes "2 threads wait for each other, for 2 min".
 func (p *waitsPage) deadlockWords(d *Deadlock) string {
-	threads, goroutines := 0, 0
-	for i := range d.Members {
-		if d.Members[i].Goroutine != "" {
-			goroutines++
-		} else {
-			threads++
-		}
-	}
 	var who []string
-	if threads > 0 {
-		who = append(who, Count(threads, "thread"))
+	if d.Threads > 0 {
+		who = append(who, Count(d.Threads, "thread"))
 	}
-	if goroutines > 0 {
-		who = append(who, Count(goroutines, "goroutine"))
+	if d.Goroutines > 0 {
+		who = append(who, Count(d.Goroutines, "goroutine"))
 	}
-	if len(d.Members) == 1 {
+	if d.Threads+d.Goroutines == 1 {
 		return who[0] + " waits for itself, for " + p.words(d.For)
 	}
 	return strings.Join(who, " and ") + " wait for each other, for " + p.words(d.For)
