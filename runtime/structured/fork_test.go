@@ -132,6 +132,36 @@ func TestTheGivenFactoryAndSchedulerMakeTheThreads(t *testing.T) {
 	})
 }
 
+func TestAQueuedThreadHasTheOwnersSchedulerWhoeverStartsIt(t *testing.T) {
+	fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fj.Close()
+	vthread.Builder{Scheduler: fj}.Start(func() {
+		elsewhere := true
+		s := opened(t, structured.Options{Limit: 1, Factory: func(b vthread.Builder, f func()) *vthread.Thread {
+			if elsewhere {
+				b.Scheduler, b.Kind, elsewhere = nil, vthread.OnGoroutine, false
+			}
+			return b.Unstarted(f)
+		}})
+		defer closes(t, s)
+		release := make(chan struct{})
+		s.Fork(func() error { vthread.Recv(release); return nil })
+		s.Fork(func() error {
+			if got := vthread.Current().Scheduler(); got != sched.Scheduler(fj) {
+				t.Errorf("got scheduler %v, want the owner's", got)
+			}
+			return nil
+		})
+		close(release)
+		if err := s.Join(); err != nil {
+			t.Error(err)
+		}
+	}).Join()
+}
+
 // ST-03, ST-13, ST-25
 func TestNobodyButTheOwnerForksJoinsOrCloses(t *testing.T) {
 	both(t, func(t *testing.T) {

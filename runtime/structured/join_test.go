@@ -127,7 +127,13 @@ func TestAJoinOfACancelledScopeReturnsAndTheUnfinishedAreUnavailable(t *testing.
 		release := make(chan struct{})
 		busy := structured.Fork(s, func() (int, error) { <-release; return 1, nil })
 		failing := structured.Fork(s, func() (int, error) { <-release; return 1, errBoom })
-		s.Fork(func() error { s.Cancel(errBoom); return nil }) // anybody inside may
+		s.Fork(func() error { // anybody inside may
+			s.Cancel(errBoom)
+			if vthread.Interrupted() {
+				t.Error("who cancels is interrupted")
+			}
+			return nil
+		})
 		if err := s.Join(); err != errBoom {
 			t.Errorf("join: got %v, want the cause", err)
 		}

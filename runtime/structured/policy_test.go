@@ -3,9 +3,11 @@ package structured_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -212,6 +214,49 @@ func TestPoliciesRefuseSubtasksInTheWrongState(t *testing.T) {
 		t.Error(err)
 	}
 	closes(t, s)
+}
+
+// A dawdler is a policy that is told slowly.
+type dawdler struct {
+	structured.AwaitAll
+	scope  *structured.Scope
+	inside chan struct{}
+	told   atomic.Bool
+}
+
+func (d *dawdler) OnComplete(t structured.Task) bool {
+	if t.State() == structured.Failed {
+		return true
+	}
+	close(d.inside)
+	for !d.scope.Cancelled() {
+		runtime.Gosched()
+	}
+	time.Sleep(3 * time.Millisecond) // in which Join would return
+	d.told.Store(true)
+	return false
+}
+
+func (d *dawdler) Result() error {
+	if !d.told.Load() {
+		return errors.New("asked before OnComplete has returned")
+	}
+	return nil
+}
+
+func TestThePolicyIsAskedForItsResultWhenItWasToldOfAll(t *testing.T) {
+	both(t, func(t *testing.T) {
+		p := &dawdler{inside: make(chan struct{})}
+		s := opened(t, structured.Options{Policy: p})
+		p.scope = s
+		structured.Fork(s, succeed(1))
+		structured.Fork(s, func() (int, error) { vthread.Recv(p.inside); return 0, errBoom })
+		structured.Fork(s, stay)
+		if err := s.Join(); err != nil {
+			t.Error(err)
+		}
+		closes(t, s)
+	})
 }
 
 func TestAPanicReachesTheJoinWhateverThePolicyIs(t *testing.T) {

@@ -160,11 +160,6 @@ func (f *Flock) Start(m *Member, w Work, b vthread.Builder) error {
 }
 
 func (f *Flock) make(m *Member, b vthread.Builder) (*vthread.Thread, error) {
-	if b.Scheduler == nil { // else a queued thread would get that of whoever starts it
-		if me := vthread.Current(); me != nil && me.Kind() == vthread.Virtual {
-			b.Scheduler = me.Scheduler()
-		}
-	}
 	if f.factory == nil {
 		return b.Unstarted(m.run), nil
 	}
