@@ -223,6 +223,50 @@ func TestAnInterruptOfTheThreadEndsTheRequestsContext(t *testing.T) {
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
 }
 
+func TestTheHandlerOfARequestThatHasEndedIsCalledAndInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	called := false
+	h := vhttp.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		called = true
+		if err := vthread.Sleep(time.Hour); err != vthread.ErrInterrupted {
+			t.Errorf("the sleep: got %v, want ErrInterrupted", err)
+		}
+	}), vhttp.Options{})
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+	if !called {
+		t.Error("it was not called")
+	}
+}
+
+func TestTheEndOfARequestsContextTakesNothingFromItsHandlersEnd(t *testing.T) {
+	for _, e := range ends {
+		t.Run(e.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(quiet(t))
+			defer cancel()
+			exited := true
+			done := make(chan any)
+			go func() { // which the end may end
+				defer func() { done <- recover() }()
+				h := vhttp.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					cancel()
+					for !vthread.Interrupted() {
+						vthread.Park()
+					}
+					time.Sleep(time.Millisecond) // the handler's caller waits all the same
+					e.f(w, r)
+				}), vhttp.Options{})
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+				exited = false
+			}()
+			v := <-done
+			if got := kindOf(v); got != e.panics || !exited {
+				t.Errorf("got %q, %v, want %q; returned: %v", got, v, e.panics, !exited)
+			}
+		})
+	}
+}
+
 func TestOneHandlerMayStandInAnother(t *testing.T) {
 	inner := vhttp.Handler(http.HandlerFunc(whoami), vhttp.Options{Pattern: func(*http.Request) string { return "inner" }})
 	mux := http.NewServeMux()
