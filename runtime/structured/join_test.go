@@ -13,6 +13,8 @@ import (
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
+var nilContext context.Context
+
 // past is over.
 var past = time.Unix(1, 0)
 
@@ -334,7 +336,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		}
 	}
 	panicsWith(t, "nil body", func() { structured.Run(context.Background(), "s", nil) })
-	panicsWith(t, "nil context", func() { structured.Open(nil, "s") }) //nolint // on purpose
+	panicsWith(t, "nil context", func() { structured.Open(nilContext, "s") })
 	s := structured.Open(context.Background(), "s")
 	panicsWith(t, "nil function", func() { s.Fork(nil) })
 	panicsWith(t, "nil function", func() { structured.Fork[int](s, nil) })
