@@ -72,7 +72,7 @@ func TestEachPinnedWaitIsOneEvent(t *testing.T) {
 		"park":       {func() { vthread.Park() }, nil},
 		"timed park": {func() { vthread.ParkFor(time.Hour) }, nil},
 		"sleep":      {func() { vthread.Sleep(2 * threshold) }, func() {}},
-		"lock":       {func() { mu.Lock(); mu.Unlock() }, mu.Unlock},
+		"lock":       {func() { mu.Lock(); defer mu.Unlock() }, mu.Unlock},
 		"join":       {func() { helper.Join() }, func() { close(ended) }},
 	} {
 		if name == "lock" {
