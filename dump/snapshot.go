@@ -179,7 +179,7 @@ type Group struct {
 
 	Wait Wait // how long they have been in this state
 
-	// Blocker is what all of them wait for, such as "scope #12"; empty if they wait for different
+	// Blocker is what all of them wait for, such as "scope #12" or `semaphore "db"`; empty if they wait for different
 	// things or it is not known.
 	Blocker string
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -93,6 +94,7 @@ func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
 			cmp.Compare(a.key.reason, b.key.reason),
 		)
 	})
+	named := blockerNames(s, r)
 	s.Groups = make([]Group, len(order))
 	for i, g := range order {
 		out := &s.Groups[i]
@@ -104,6 +106,9 @@ func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
 		}
 		if !g.mixed && g.blocker != 0 {
 			out.Blocker = g.blocker.String()
+			if name := named[g.blocker]; name != "" {
+				out.Blocker = kindName(g.blocker) + " " + strconv.Quote(name)
+			}
 		}
 		slices.SortFunc(g.examples[:g.kept], func(a, b example) int {
 			return cmp.Or(cmp.Compare(b.wait, a.wait), cmp.Compare(a.id, b.id))
@@ -132,6 +137,21 @@ func processOf(r *flight.Reader, now time.Time) Process {
 		out.LastSeen = p.LastSeen
 	}
 	return out
+}
+
+// blockerNames returns the names that users have given to what threads wait for.
+func blockerNames(s *Snapshot, r *flight.Reader) map[flight.Blocker]string {
+	rows, err := r.Blockers()
+	if err != nil {
+		s.missed(err)
+	}
+	names := map[flight.Blocker]string{}
+	for i := range rows {
+		if rows[i].Name != "" {
+			names[rows[i].Blocker] = rows[i].Name
+		}
+	}
+	return names
 }
 
 func countOpen(rows []flight.ScopeRow) int {

@@ -291,6 +291,26 @@ func TestAHolderThatIsGoneIsSaid(t *testing.T) {
 	}
 }
 
+func TestGroupsOfASnapshotNameWhatTheyWaitFor(t *testing.T) {
+	named, bare := held(mutex(0xa), thread(1)), held(mutex(0xb), thread(1))
+	named.Name = "ledger"
+	r, err := flight.Open(flighttest.Write(t, flighttest.Spec{Threads: 2, Scopes: []flighttest.Scope{{Name: "x"}}, Stacks: waitStacks,
+		Thread: oneOf(waiting(0, mutex(0xa)), waiting(1, mutex(0xb))), Blockers: []flighttest.Blocker{named, bare}}).Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s, err := dump.Take(context.Background(), r, dump.Options{})
+	if err != nil || len(s.Groups) != 2 {
+		t.Fatalf("got %+v, %v", s, err)
+	}
+	for _, g := range s.Groups {
+		if want := map[string]string{"root": `mutex "ledger"`, "x": "mutex 0xb"}[s.Scopes[g.Scope].Name]; g.Blocker != want {
+			t.Errorf("got %s, want %s", g.Blocker, want)
+		}
+	}
+}
+
 func TestWaitsAsJSONHaveNoNulls(t *testing.T) {
 	for _, s := range []flighttest.Spec{
 		{},
