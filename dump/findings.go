@@ -74,7 +74,7 @@ type CheckInfo struct {
 	Name      string
 	About     string
 	Threshold int    // by default
-	Unit      string // what the threshold counts, and when it is reached
+	Unit      string // what the threshold counts; so many and more are found
 	Pair      bool   // it needs two looks
 	find      func(now, before *Look, threshold int) []Finding
 }
@@ -84,11 +84,11 @@ func (c *CheckInfo) Page() string { return "docs/findings/" + c.Name + ".md" }
 
 // Checks are all checks, in the order in which findings are told.
 var Checks = []CheckInfo{
-	{"holder-gone", "threads wait without a time limit for something whose holder has ended", 1, "threads that wait for one thing, or more", false, findHoldersGone},
-	{"scope-growth", "a scope grows, and does not look as if it would end", 100, "threads or scopes more than before, and at least so many before", true, findGrowth},
-	{"scope-orphaned", "a scope is open whose owner has ended", 1, "scopes of one name, or more", false, findOrphans},
-	{"parked-longer", "a thread waits far longer than its siblings at the same place", 50, "times the wait in the middle of all at the place, or more", false, findParkedLonger},
-	{"unscoped", "threads were started outside of any scope", 100, "threads in the root scope, or more", false, findUnscoped},
+	{"holder-gone", "threads wait without a time limit for something whose holder has ended", 1, "threads that wait for one thing", false, findHoldersGone},
+	{"scope-growth", "a scope grows, and does not look as if it would end", 100, "threads or scopes more than before, and as many before", true, findGrowth},
+	{"scope-orphaned", "a scope is open whose owner has ended", 1, "scopes of one name", false, findOrphans},
+	{"parked-longer", "a thread waits far longer than its siblings at the same place", 50, "times the wait in the middle of all at the place", false, findParkedLonger},
+	{"unscoped", "threads were started outside of any scope", 100, "threads in the root scope", false, findUnscoped},
 }
 
 // CheckNames returns the names of all checks.

@@ -125,7 +125,7 @@ func checksText() string {
 	var b strings.Builder
 	for i := range dump.Checks {
 		c := &dump.Checks[i]
-		fmt.Fprintf(&b, "%-14s  %s\n%-14s  (%d %s)\n", c.Name, c.About, "", c.Threshold, c.Unit)
+		fmt.Fprintf(&b, "%-14s  %s\n%-14s  (from %d on: %s)\n", c.Name, c.About, "", c.Threshold, c.Unit)
 	}
 	return b.String()
 }
