@@ -168,3 +168,35 @@ func TestABarrierWithoutPartiesPanics(t *testing.T) {
 		t.Errorf("alone: got %d, %v", before, err)
 	}
 }
+
+// All have come; one of them gives up while the action is executed.
+func TestWhoLeavesACompleteRoundBreaksNothing(t *testing.T) {
+	in, out := make(chan struct{}), make(chan struct{})
+	b := vsync.NewBarrier(3, func() { close(in); <-out })
+	var joins []func()
+	no := errors.New("no")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	first := goroutine.start(func() {
+		if _, err := b.WaitContext(ctx); err != no {
+			t.Errorf("got %v, want %v", err, no)
+		}
+	})
+	awaitWaiting(t, b, 1)
+	for i := range 2 {
+		joins = append(joins, kinds[i].start(func() {
+			if _, err := b.Wait(); err != nil {
+				t.Errorf("got %v", err)
+			}
+		}))
+	}
+	<-in
+	cancel(no)
+	first()
+	close(out)
+	for _, join := range joins {
+		join()
+	}
+	if b.Broken() {
+		t.Error("it is broken")
+	}
+}

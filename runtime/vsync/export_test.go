@@ -90,3 +90,13 @@ func BlockerOf(of any) flight.Blocker {
 	}
 	return of.(synchronizer).blocker()
 }
+
+// TakeFirst takes out the first that waits for l, as [Latch.Add] does, and returns what wakes it.
+func TakeFirst(l *Latch) (wake func()) {
+	q := &l.waiters
+	q.Lock()
+	defer q.Unlock()
+	n := q.first
+	q.takeLocked(n)
+	return func() { n.wake() }
+}

@@ -94,3 +94,20 @@ func TestANegativeCountPanics(t *testing.T) {
 		}
 	})
 }
+
+// W2: it is interrupted after it was chosen, and before it was woken.
+func TestAnInterruptThatIsTooLateIsKept(t *testing.T) {
+	l := vsync.NewLatch(1)
+	th := vthread.Start(func() {
+		if err := l.WaitInterruptibly(); err != nil || !vthread.Interrupted() {
+			t.Errorf("got %v, and interrupted %v; want nil, true", err, vthread.Interrupted())
+		}
+	})
+	awaitWaiting(t, l, 1)
+	awaitState(t, th, flight.StateWaiting)
+	wake := vsync.TakeFirst(l)
+	th.Interrupt()
+	until(t, "it has noticed", func() bool { return !th.IsInterrupted() })
+	wake()
+	th.Join()
+}

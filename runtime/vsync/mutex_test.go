@@ -419,6 +419,33 @@ func TestWhoHasWaitedIsHandedTheLock(t *testing.T) {
 	})
 }
 
+// Who was woken once, found the lock held, and has waited for 1 ms, gets it without that it is free in between.
+func TestUnlockHandsTheLockOver(t *testing.T) {
+	amongBoth(t, func(t *testing.T, a, b kind) {
+		var mu vsync.Mutex
+		release := make(chan struct{})
+		mu.Lock()
+		began := time.Now()
+		waiter := b.start(func() { mu.Lock(); vthread.Recv(release); mu.Unlock() })
+		for vsync.Tried(&mu) == 0 {
+			vsync.WakeFirst(&mu)
+			awaitWaiting(t, &mu, 1)
+		}
+		for time.Since(began) < 2*time.Millisecond {
+			pause()
+		}
+		a.start(func() {
+			mu.Unlock()
+			if mu.TryLock() {
+				t.Error("the lock was free")
+				mu.Unlock()
+			}
+		})()
+		close(release)
+		waiter()
+	})
+}
+
 // MN-11 for locks.
 func TestAnInterruptEndsAnInterruptibleLock(t *testing.T) {
 	eachLock(t, func(t *testing.T, mu lock) {
