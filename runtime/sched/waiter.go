@@ -98,6 +98,9 @@ func (w *Waiter) WaitWithin(l Limits, p Pause) (err error) {
 	if w.task == nil {
 		return w.blockWithin(l)
 	}
+	if l.timed() && !Simulating() {
+		p.Blocker = p.Blocker.Limited()
+	}
 	t := w.task
 	var stop func() bool
 	if l.Context != nil {
@@ -136,6 +139,15 @@ func (w *Waiter) WaitWithin(l Limits, p Pause) (err error) {
 		t.keepPermit()
 	}
 	return err
+}
+
+// timed reports whether the wait ends at some time.
+func (l *Limits) timed() bool {
+	if l.Until == 0 && l.Context != nil {
+		_, ok := l.Context.Deadline()
+		return ok
+	}
+	return l.Until != 0
 }
 
 // ended reports whether there is a reason to give up that has unparked t.
