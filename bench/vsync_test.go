@@ -70,13 +70,22 @@ func BenchmarkMutex(b *testing.B) {
 		{"vsync-reentrant", func() sync.Locker { return new(vsync.ReentrantMutex) }},
 		{"sync-rw", func() sync.Locker { return new(sync.RWMutex) }},
 		{"vsync-rw", func() sync.Locker { return new(vsync.RWMutex) }},
+		{"sync-read", func() sync.Locker { return new(sync.RWMutex).RLocker() }},
+		{"vsync-read", func() sync.Locker { return new(vsync.RWMutex).RLocker() }},
+		{"vsync-read-named", func() sync.Locker {
+			mu := new(vsync.RWMutex)
+			mu.SetName("named")
+			return mu.RLocker()
+		}},
 	} {
 		b.Run("crowd=1/impl="+c.impl, func(b *testing.B) {
 			b.ReportAllocs()
 			mu := c.mu()
+			n := 0
 			for b.Loop() {
 				mu.Lock()
-				mu.Unlock() //nolint:staticcheck // the pair is what is measured
+				n++
+				mu.Unlock()
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package vsync
 
 import (
-	"math/bits"
 	"sync/atomic"
 
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -159,9 +158,4 @@ func (h *holders) tell(r *flight.BlockerRecord) {
 		}
 	}
 	r.SetHolders(n+int(max(h.more.Load(), 0)), some[:n]...)
-}
-
-// partyOf returns the holder that a Mutex's word tells.
-func partyOf(word uint64) flight.Party {
-	return flight.Party(bits.RotateLeft64(word&^mutexFlags, -holderBits))
 }

@@ -2,7 +2,6 @@ package vsync
 
 import (
 	"context"
-	"math/bits"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -42,22 +41,31 @@ const (
 	queued
 	woken
 	overdue
+	simulated // it was locked in a simulation: Unlock is a point, too
 
-	mutexFlags = locked | queued | woken | overdue
+	mutexFlags = locked | queued | woken | overdue | simulated
 )
 
 // patience is how long who comes later may overtake.
 const patience = time.Millisecond
 
-// holderBits is by how many bits a holder is rotated in a word: a thread's id, or with bit 63 a goroutine.
-const holderBits = 5
+// holderBits is how many bits of a word are below the holder: the flags, and one that tells that it is a goroutine.
+const holderBits = 6
 
 // holderOf returns the caller, on which me is mounted, as a holder.
 func holderOf(me *sched.Task) uint64 {
-	if me != nil {
-		return bits.RotateLeft64(uint64(me.ID()), holderBits)
+	if me == nil {
+		return uint64(coro.Goroutine())<<holderBits | 1<<(holderBits-1)
 	}
-	return bits.RotateLeft64(uint64(coro.Goroutine())|1<<63, holderBits)
+	return uint64(me.ID()) << holderBits
+}
+
+// partyOf returns the holder that a word tells.
+func partyOf(word uint64) flight.Party {
+	if word&(1<<(holderBits-1)) != 0 {
+		return flight.PartyGoroutine(uintptr(word >> holderBits))
+	}
+	return flight.PartyThread(flight.ThreadID(word >> holderBits))
 }
 
 // SetName gives m a name, which dumps show with the place where that was done. It must be called before anybody uses m.
@@ -119,10 +127,8 @@ func (m *Mutex) Lock() {
 	}
 	me := sched.Current()
 	self := holderOf(me)
-	if w := m.word.Load(); w&(locked|woken) != 0 || !m.word.CompareAndSwap(w, w|self|locked) {
-		if !m.try(self, 0) {
-			_ = m.lock(me, always, flight.ReasonLock, m)
-		}
+	if !m.word.CompareAndSwap(0, self|locked) && !m.try(self, 0) {
+		_ = m.lock(me, always, flight.ReasonLock, m)
 	}
 }
 
@@ -228,12 +234,16 @@ func (m *Mutex) queue(n *waiter, token uint64) bool {
 // Unlock frees the lock, or hands it to who has waited for long. Anybody may call it, not only who took the lock. It does not
 // block. It panics if the lock is free.
 func (m *Mutex) Unlock() {
+	// It is that word only if it is locked, and has no other flag.
+	if !m.word.CompareAndSwap(m.word.Load()&^mutexFlags|locked, 0) {
+		m.unlock()
+	}
+}
+
+func (m *Mutex) unlock() {
 	if sched.Simulating() {
 		m.unlockSimulated()
-		return
-	}
-	w := m.word.Load()
-	if w&locked == 0 || w&(queued|woken) == queued || !m.word.CompareAndSwap(w, w&(queued|woken|overdue)) {
+	} else {
 		m.release()
 	}
 }

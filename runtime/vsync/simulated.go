@@ -12,7 +12,7 @@ func (m *Mutex) tryLockSimulated() bool {
 	if !m.try(holderOf(sched.Current()), 0) {
 		return false
 	}
-	sched.Note(sched.OpLocked, m.blocker())
+	m.lockedSimulated()
 	return true
 }
 
@@ -23,8 +23,13 @@ func (m *Mutex) lockWithinSimulated(me *sched.Task, l *sched.Limits) error {
 	if err := m.lock(me, l, flight.ReasonLock, m); err != nil {
 		return err
 	}
-	sched.Note(sched.OpLocked, m.blocker())
+	m.lockedSimulated()
 	return nil
+}
+
+func (m *Mutex) lockedSimulated() {
+	m.word.Or(simulated)
+	sched.Note(sched.OpLocked, m.blocker())
 }
 
 func (m *Mutex) unlockSimulated() {
