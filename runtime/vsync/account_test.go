@@ -44,13 +44,13 @@ func subjects() map[string]*subject {
 	q, x := vsync.NewQueue[int](4), new(vsync.Exchanger[int])
 	out := make(chan struct{})
 	return map[string]*subject{
-		"mutex": {kind: flight.BlockedByMutex, of: mu, hold: mu.Lock, wait: func() { mu.Lock(); mu.Unlock() }, timed: func() { mu.LockFor(time.Hour); mu.Unlock() },
+		"mutex": {kind: flight.BlockedByMutex, of: mu, hold: mu.Lock, wait: func() { pass(mu) }, timed: func() { mu.LockFor(time.Hour); mu.Unlock() },
 			free: mu.Unlock, held: 1, holder: true, lock: true},
-		"reentrant": {kind: flight.BlockedByMutex, of: re, hold: re.Lock, wait: func() { re.Lock(); re.Unlock() }, timed: func() { re.LockFor(time.Hour); re.Unlock() },
+		"reentrant": {kind: flight.BlockedByMutex, of: re, hold: re.Lock, wait: func() { pass(re) }, timed: func() { re.LockFor(time.Hour); re.Unlock() },
 			free: re.Unlock, held: 1, holder: true, lock: true},
-		"writer": {kind: flight.BlockedByRWMutex, of: rw, hold: rw.Lock, wait: func() { rw.RLock(); rw.RUnlock() }, timed: func() { rw.RLockFor(time.Hour); rw.RUnlock() },
+		"writer": {kind: flight.BlockedByRWMutex, of: rw, hold: rw.Lock, wait: func() { pass(rw.RLocker()) }, timed: func() { rw.RLockFor(time.Hour); rw.RUnlock() },
 			free: rw.Unlock, held: 1, holder: true, lock: true},
-		"reader": {kind: flight.BlockedByRWMutex, of: reading, hold: reading.RLock, wait: func() { reading.Lock(); reading.Unlock() }, timed: func() { reading.LockFor(time.Hour); reading.Unlock() },
+		"reader": {kind: flight.BlockedByRWMutex, of: reading, hold: reading.RLock, wait: func() { pass(reading) }, timed: func() { reading.LockFor(time.Hour); reading.Unlock() },
 			free: reading.RUnlock, held: 1, lock: true},
 		"cond": {kind: flight.BlockedByCondition, of: c, made: true, wait: func() { c.L.Lock(); c.Wait(); c.L.Unlock() }, timed: func() { c.L.Lock(); c.WaitFor(time.Hour); c.L.Unlock() },
 			free: c.Signal},

@@ -1,7 +1,7 @@
 package vsync_test
 
 import (
-	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -78,6 +78,12 @@ func awaitState(t testing.TB, th *vthread.Thread, want flight.State) {
 	until(t, "the thread is "+want.String(), func() bool { return th.State() == want })
 }
 
+// pass locks and unlocks.
+func pass(l sync.Locker) {
+	l.Lock()
+	defer l.Unlock()
+}
+
 // panics returns what f panics with, nil if it does not.
 func panics(f func()) (value any) {
 	defer func() { value = recover() }()
@@ -116,9 +122,3 @@ func refusing() *refuser { return &refuser{to: sched.Default()} }
 
 // short is a time that passes in tests which wait for its end.
 const short = 5 * time.Millisecond
-
-// procs runs f with so many processors.
-func procs(n int, f func()) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
-	f()
-}

@@ -114,7 +114,7 @@ func TestReadersEnterWhenTheWriterGivesUp(t *testing.T) {
 			}
 		})
 		awaitWaiting(t, &mu, 1)
-		reader := b.start(func() { mu.RLock(); mu.RUnlock() })
+		reader := b.start(func() { pass(mu.RLocker()) })
 		awaitWaiting(t, &mu, 2)
 		cancel(no)
 		writer()
