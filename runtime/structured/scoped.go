@@ -121,7 +121,7 @@ func (b Bindings) Run(f func() error) (err error) {
 	in := &binding{before: c.innermost(), outer: around, values: valuesOf(around).with(b.slots)}
 	in.handle.Owner = in
 	if around != nil {
-		in.handle.Index = around.Index
+		in.handle.Index, in.handle.Context = around.Index, around.Context
 	}
 	c.setInnermost(&in.handle)
 	returned := false

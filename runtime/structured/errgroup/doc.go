@@ -13,8 +13,8 @@
 //   - Scopes that a function has opened and not closed are closed when it ends, which is an error then.
 //   - A group has a name.
 //
-// A failure ends the context of the group, and interrupts nobody. New code does better with a scope of package structured, which has an owner, and whose
-// threads cannot outlive it.
+// A failure ends the context of the group, and interrupts nobody. The threads' contexts ([vthread.Thread.Context]) are derived from that of the group, or
+// else from that of the scope around. New code does better with a scope of package structured, which has an owner, and whose threads cannot outlive it.
 //
 // # Concurrency
 //

@@ -163,8 +163,12 @@ func (g *Group) leaseLocked() *lease {
 	if o.Parent == nil && g.ctx != nil {
 		o.Parent = flock.Of(g.ctx)
 	}
+	ctx := g.ctx
+	if ctx == nil && o.Parent != nil {
+		ctx = o.Parent.Context // so that the threads are told when the scope around is cancelled
+	}
 	f := new(flock.Flock)
-	f.Scope.Owner, f.Scope.Panicked, f.Scope.Context = f, g.panicked, g.ctx
+	f.Scope.Owner, f.Scope.Panicked, f.Scope.Context = f, g.panicked, ctx
 	f.Open(o)
 	g.mu.scope = &lease{flock: f}
 	g.mu.scope.cleanup = runtime.AddCleanup(g.mu.scope, flock.Record.Close, f.Record())

@@ -118,6 +118,34 @@ func TestTheContextAroundEndsThatOfTheGroupAndItsThreads(t *testing.T) {
 	})
 }
 
+func TestTheThreadsOfAGroupInAScopeAreToldWhenThatIsCancelled(t *testing.T) {
+	value := structured.NewScopedValue[int]()
+	err := structured.Run(context.Background(), "around", func(s *structured.Scope) error {
+		s.Fork(func() error {
+			return value.Bind(1).Run(func() error {
+				var g errgroup.Group
+				g.Go(func() error {
+					if _, bound := value.Lookup(); bound {
+						t.Error("the value is bound in a group's thread, which nothing keeps within the call")
+					}
+					ctx := vthread.Current().Context()
+					s.Cancel(errBoom)
+					<-ctx.Done()
+					return context.Cause(ctx)
+				})
+				if err := g.Wait(); err != errBoom {
+					t.Errorf("the group: got %v", err)
+				}
+				return nil
+			})
+		})
+		return s.Join()
+	})
+	if err != errBoom {
+		t.Errorf("the scope: got %v", err)
+	}
+}
+
 func TestNoMoreThanTheLimitExecute(t *testing.T) {
 	both(t, func(t *testing.T) {
 		const limit = 3
