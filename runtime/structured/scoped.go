@@ -25,32 +25,26 @@ import (
 type ScopedValue[T any] struct{ key scopedKey }
 
 // A scopedKey stands for a ScopedValue where the type of its values is not known.
-type scopedKey struct{ hash uint32 }
+type scopedKey struct {
+	hash uint32
+	of   reflect.Type
+}
 
 var lastScoped atomic.Uint32
 
 // NewScopedValue returns a scoped value that is bound nowhere.
 func NewScopedValue[T any]() *ScopedValue[T] {
-	return &ScopedValue[T]{scopedKey{lastScoped.Add(1)}}
+	return &ScopedValue[T]{scopedKey{lastScoped.Add(1), reflect.TypeFor[T]()}}
 }
 
 // Get returns the innermost value that is bound. It panics if none is.
 func (v *ScopedValue[T]) Get() T {
-	p := lookup(&v.key)
-	if p == nil {
-		panicUnbound[T]()
-	}
-	return *(*T)(p)
-}
-
-// panicUnbound keeps Get small enough to be inlined.
-func panicUnbound[T any]() {
-	panic(fmt.Sprintf("structured: no %s is bound here", reflect.TypeFor[T]()))
+	return *(*T)(lookup(&v.key, true)) // and nothing else, so that it is inlined
 }
 
 // Lookup returns the innermost value that is bound, and whether there is one.
 func (v *ScopedValue[T]) Lookup() (value T, bound bool) {
-	if p := lookup(&v.key); p != nil {
+	if p := lookup(&v.key, false); p != nil {
 		return *(*T)(p), true
 	}
 	return value, false
@@ -58,7 +52,7 @@ func (v *ScopedValue[T]) Lookup() (value T, bound bool) {
 
 // Or returns the innermost value that is bound, or other if none is.
 func (v *ScopedValue[T]) Or(other T) T {
-	if p := lookup(&v.key); p != nil {
+	if p := lookup(&v.key, false); p != nil {
 		return *(*T)(p)
 	}
 	return other
@@ -82,8 +76,8 @@ func (v *ScopedValue[T]) Bind(value T) Bindings {
 	return Bindings{[]valueSlot{{&v.key, unsafe.Pointer(&value)}}}
 }
 
-// lookup returns the pointer to the innermost value of k, or nil.
-func lookup(k *scopedKey) unsafe.Pointer {
+// lookup returns the pointer to the innermost value of k. If there is none it returns nil, or panics if it must.
+func lookup(k *scopedKey, must bool) unsafe.Pointer {
 	var in *vthread.Scope
 	if t := vthread.Current(); t != nil {
 		if in = t.Innermost(); in == nil {
@@ -92,7 +86,11 @@ func lookup(k *scopedKey) unsafe.Pointer {
 	} else {
 		in = goroutines.find(goid.Get())
 	}
-	return valuesOf(in).find(k)
+	p := valuesOf(in).find(k)
+	if p == nil && must {
+		panic(fmt.Sprintf("structured: no %s is bound here", k.of))
+	}
+	return p
 }
 
 // Bindings say which values are bound. They are never changed, and may be used for any number of calls, at the same time too. The zero value binds none.
