@@ -213,3 +213,16 @@ func (t *Task) unholdSimulated() bool {
 	}
 	return true
 }
+
+// Settle returns, in a simulation, when all goroutines that are no threads wait: those that the caller has just made, as the end of a context does, would
+// otherwise act at a time of their own. Elsewhere it does nothing.
+func Settle() {
+	if !Simulating() {
+		return
+	}
+	if t := Current(); t != nil {
+		if s, ok := t.sched.(*Simulated); ok {
+			s.o.Settle()
+		}
+	}
+}

@@ -73,6 +73,7 @@ func (s *Scope) end(why end, cause error) {
 		cause = context.Canceled
 	}
 	s.cancel(cause)
+	sched.Settle()
 	s.flock.Interrupt()
 	s.settled()
 }
