@@ -341,7 +341,7 @@ func TestAWaitingThreadIsBlockedForItsLockThen(t *testing.T) {
 	}
 }
 
-// MN-06, MN-09d for conditions: on one carrier.
+// MN-06, MN-09d: for conditions, on one carrier.
 func TestAThreadThatWaitsForAConditionGivesItsCarrierAway(t *testing.T) {
 	b := oneCarrier(t)
 	c := vsync.NewCond(new(vsync.Mutex))

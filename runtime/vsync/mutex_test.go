@@ -319,7 +319,7 @@ func untilWaiting(mu any) {
 	}
 }
 
-// MN-11 for locks.
+// MN-11: for locks.
 func TestAnInterruptEndsAnInterruptibleLock(t *testing.T) {
 	eachLock(t, func(t *testing.T, mu lock) {
 		for name, take := range map[string]func() error{
