@@ -160,10 +160,15 @@ type Scope struct {
 	States Counts `json:"states"` // of Own
 	Pins   uint64 `json:"pins"`   // how often the threads of Own, which all live, were pinned so far
 
-	// ID, Owner and OwnerName are set if one scope is folded here; Owner is 0 if a goroutine owns it.
+	Deadline *time.Time `json:"deadline,omitempty"` // the first of those of the scopes, if any has one
+	Queued   int        `json:"queued,omitempty"`   // threads of Own that have to wait for others to end before they begin: see Limit
+
+	// ID, Owner, OwnerName, Policy and Limit are set if one scope is folded here; Owner is 0 if a goroutine owns it.
 	ID        flight.ScopeID  `json:"id,omitempty"`
 	Owner     flight.ThreadID `json:"owner,omitempty"`
 	OwnerName string          `json:"owner_name,omitempty"`
+	Policy    string          `json:"policy,omitempty"` // empty for scopes that choose none
+	Limit     int             `json:"limit,omitempty"`  // of threads that execute at a time; 0: none
 
 	Change int `json:"change,omitempty"` // of Total, since the other snapshot: see [Snapshot.ChangeOver]
 }

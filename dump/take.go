@@ -65,6 +65,12 @@ func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
 
 	var position []int
 	s.Scopes, position = t.scopes()
+	for i := range t.families {
+		if until := t.families[i].until; until != 0 {
+			at := r.Time(until)
+			s.Scopes[position[i]].Deadline = &at
+		}
+	}
 	for i := range s.Scopes {
 		sc := &s.Scopes[i]
 		s.States.Add(&sc.States)

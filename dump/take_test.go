@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -416,5 +417,52 @@ func BenchmarkTake(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/op")
 			b.ReportMetric(float64(size), "B/page")
 		})
+	}
+}
+
+func TestADumpShowsTheDeadlineAndTheLimitOfScopes(t *testing.T) {
+	f := flighttest.Write(t, flighttest.Spec{
+		Scopes: []flighttest.Scope{
+			{Name: "soon", Deadline: time.Hour},
+			{Name: "late", Deadline: -time.Hour},
+			{Name: "few", Limit: 3, Queued: 7, Policy: "any"},
+			{Name: "twice", Deadline: 3 * time.Hour},
+			{Name: "twice", Deadline: 2 * time.Hour},
+			{Name: "over", Deadline: time.Hour, State: flight.ScopeClosed},
+		},
+		Threads: 6,
+		Thread: func(i int) flighttest.Thread {
+			return flighttest.Thread{Scope: i + 1, State: flight.StateParked}
+		},
+	})
+	s := take(t, f.Path, dump.Options{})
+	for _, sc := range s.Scopes {
+		var want dump.Scope
+		in := time.Duration(0)
+		switch sc.Name {
+		case "soon":
+			in = time.Hour
+		case "late":
+			in = -time.Hour
+		case "twice": // the first
+			in = 2 * time.Hour
+		case "few":
+			want = dump.Scope{Policy: "any", Limit: 3, Queued: 7}
+		}
+		if sc.Policy != want.Policy || sc.Limit != want.Limit || sc.Queued != want.Queued || (sc.Deadline != nil) != (in != 0) {
+			t.Errorf("%s: got %+v", sc.Name, sc)
+		}
+		if sc.Deadline != nil && sc.Deadline.Sub(s.AsOf).Round(time.Minute) != in {
+			t.Errorf("%s: got a deadline in %v, want %v", sc.Name, sc.Deadline.Sub(s.AsOf), in)
+		}
+	}
+	var b strings.Builder
+	if err := dump.Text(&b, s, dump.TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"deadline in 1h", "deadline 1h ago", "deadline in 2h", "limit 3, 7 queued"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("got no %q in\n%s", want, &b)
+		}
 	}
 }

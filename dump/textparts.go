@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -63,6 +64,17 @@ func (p *page) scope(i int) {
 		}
 		note(plain, owner)
 	}
+	if s.Deadline != nil {
+		note(p.deadline(*s.Deadline))
+	}
+	switch {
+	case s.Limit > 0 && s.Queued > 0:
+		note(plain, "limit "+Thousands(s.Limit)+", "+Thousands(s.Queued)+" queued")
+	case s.Limit > 0:
+		note(plain, "limit "+Thousands(s.Limit))
+	case s.Queued > 0:
+		note(plain, Thousands(s.Queued)+" queued")
+	}
 	if n := s.States[flight.StatePinned]; n > 0 {
 		note(stateStyle(flight.StatePinned), Thousands(n)+" pinned")
 	}
@@ -73,6 +85,15 @@ func (p *page) scope(i int) {
 		note(bold, p.change(s.Change))
 	}
 	p.endLine()
+}
+
+// deadline tells how far a deadline is, at the moment that the snapshot describes. One that has passed is bold.
+func (p *page) deadline(at time.Time) (style, string) {
+	left := at.Sub(p.s.AsOf)
+	if left <= 0 {
+		return bold, "deadline " + Span(-left) + " ago"
+	}
+	return plain, "deadline in " + Span(left)
 }
 
 func (p *page) change(n int) string {

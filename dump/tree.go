@@ -17,6 +17,10 @@ type family struct {
 	count  int
 	id     flight.ScopeID  // of its first scope
 	owner  flight.ThreadID // of its first scope
+	policy string          // of its first scope
+	limit  int             // of its first scope
+	queued int             // threads of all its scopes
+	until  flight.Ticks    // the first deadline of its scopes, or 0
 	pins   uint64
 	states Counts // of its own threads
 }
@@ -120,10 +124,17 @@ func (t *tree) place(parent int32, r *flight.ScopeRow) int32 {
 	f, ok := t.byName[key]
 	if !ok {
 		f = int32(len(t.families))
-		t.families = append(t.families, family{parent: parent, name: r.Name, id: r.ID, owner: r.Owner})
+		t.families = append(t.families, family{
+			parent: parent, name: r.Name, id: r.ID, owner: r.Owner, policy: r.Policy, limit: int(r.Limit),
+		})
 		t.byName[key] = f
 	}
-	t.families[f].count++
+	at := &t.families[f]
+	at.count++
+	at.queued += int(r.Queued)
+	if d := r.Deadline; d != 0 && r.State != flight.ScopeClosed && (at.until == 0 || d < at.until) {
+		at.until = d
+	}
 	return f
 }
 
@@ -136,7 +147,7 @@ func (t *tree) scopes() (scopes []Scope, position []int) {
 	for i := range t.families {
 		f := &t.families[i]
 		s := &all[i]
-		*s = Scope{Parent: -1, Name: f.name, Count: f.count, States: f.states, Pins: f.pins}
+		*s = Scope{Parent: -1, Name: f.name, Count: f.count, States: f.states, Pins: f.pins, Queued: f.queued}
 		s.Own = f.states.Total()
 		s.Total = s.Own
 		up := newHash
@@ -148,7 +159,7 @@ func (t *tree) scopes() (scopes []Scope, position []int) {
 		keys[i] = up.word(f.name)
 		s.Key = keys[i].String()
 		if f.count == 1 && i > 0 {
-			s.ID, s.Owner = f.id, f.owner
+			s.ID, s.Owner, s.Policy, s.Limit = f.id, f.owner, f.policy, f.limit
 		}
 	}
 	for i := n - 1; i > 0; i-- {

@@ -20,6 +20,11 @@ type Scope struct {
 	Parent int // position in [Spec.Scopes] counted from 1; 0 is the root scope; must come earlier
 	Owner  flight.ThreadID
 	State  flight.ScopeState // zero: open
+
+	Deadline time.Duration // from now; zero: none
+	Policy   string
+	Limit    int
+	Queued   int
 }
 
 // A Thread is a thread to record.
@@ -175,7 +180,13 @@ func Write(t testing.TB, s Spec) *File {
 func (f *File) scopesAndStacks(s Spec) {
 	now := flight.Now()
 	for i, sc := range s.Scopes {
-		index := f.Recorder.OpenScope(flight.ScopeID(i+1), sc.Name, f.scope(sc.Parent), sc.Owner, 0, now)
+		deadline := flight.Ticks(0)
+		if sc.Deadline != 0 {
+			deadline = now.Add(sc.Deadline)
+		}
+		index := f.Recorder.OpenScope(flight.ScopeID(i+1), sc.Name, f.scope(sc.Parent), sc.Owner, deadline, now)
+		f.Recorder.DescribeScope(index, sc.Policy, sc.Limit)
+		f.Recorder.SetScopeQueued(index, sc.Queued)
 		if sc.State != flight.ScopeFree {
 			f.Recorder.SetScopeState(index, sc.State)
 		}
