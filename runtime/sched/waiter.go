@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 )
 
@@ -65,11 +66,13 @@ func NewLooseWaiter(me *Task) *Waiter {
 // status plays no part.
 func (w *Waiter) Wait(p Pause) {
 	if w.task == nil {
+		rec := w.openWait(&Limits{}, p)
 		if w.woken != nil {
 			<-w.woken
 		} else {
 			w.wg.Wait()
 		}
+		flight.Default().CloseWait(rec)
 		return
 	}
 	permit := false
@@ -96,7 +99,10 @@ type Limits struct {
 // nothing any more. A goroutine's waiter must be a loose one unless the limits are but interrupts, which do not reach it.
 func (w *Waiter) WaitWithin(l Limits, p Pause) (err error) {
 	if w.task == nil {
-		return w.blockWithin(l)
+		rec := w.openWait(&l, p)
+		err = w.blockWithin(l)
+		flight.Default().CloseWait(rec)
+		return err
 	}
 	if l.timed() && !Simulating() {
 		p.Blocker = p.Blocker.Limited()
@@ -143,11 +149,39 @@ func (w *Waiter) WaitWithin(l Limits, p Pause) (err error) {
 
 // timed reports whether the wait ends at some time.
 func (l *Limits) timed() bool {
-	if l.Until == 0 && l.Context != nil {
-		_, ok := l.Context.Deadline()
-		return ok
+	_, timed := l.left()
+	return timed
+}
+
+// left is how long the wait can take.
+func (l *Limits) left() (left time.Duration, timed bool) {
+	if l.Until != 0 {
+		left, timed = l.Until-time.Since(epoch), true
 	}
-	return l.Until != 0
+	if l.Context != nil {
+		if end, ok := l.Context.Deadline(); ok {
+			if d := time.Until(end); !timed || d < left {
+				left, timed = d, true
+			}
+		}
+	}
+	return max(left, 0), timed
+}
+
+// openWait records that the calling goroutine, which is no thread, begins to wait, unless it was woken already, or has no reason to show.
+func (w *Waiter) openWait(l *Limits, p Pause) *flight.WaitRecord {
+	r := flight.Default()
+	if r == nil || p.Reason == flight.ReasonNone || w.state.Load() != waiting {
+		return nil
+	}
+	now := flight.Now()
+	s := flight.WaitSpec{
+		Party: flight.PartyGoroutine(coro.Goroutine()), State: p.State, Reason: p.Reason, Stack: r.Stack(stackSkip + 1), Blocker: p.Blocker,
+	}
+	if left, timed := l.left(); timed {
+		s.Until = now.Add(left) + 1
+	}
+	return r.OpenWait(s, now)
 }
 
 // ended reports whether there is a reason to give up that has unparked t.

@@ -99,22 +99,6 @@ func (a *account) again(s synchronizer) {
 	a.Unlock()
 }
 
-// openWait records that the caller, a goroutine, begins to wait. Its stack goes without the two innermost functions.
-func openWait(l *sched.Limits, p sched.Pause) *flight.WaitRecord {
-	r := flight.Default()
-	if r == nil {
-		return nil
-	}
-	t := flight.Now()
-	s := flight.WaitSpec{
-		Party: party(nil), State: p.State, Reason: p.Reason, Stack: r.Stack(2), Blocker: p.Blocker,
-	}
-	if until, timed := deadline(l); timed {
-		s.Until = t.Add(max(until-now(), 0)) + 1
-	}
-	return r.OpenWait(s, t)
-}
-
 // holders are some of those who hold a synchronizer that many may hold.
 type holders struct {
 	slots [flight.HoldersKept]atomic.Uint64 // parties

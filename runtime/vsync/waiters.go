@@ -177,9 +177,6 @@ func (q *waiters) await(n *waiter, l *sched.Limits, why flight.Reason, s synchro
 }
 
 func (q *waiters) sleep(n *waiter, l *sched.Limits, p sched.Pause) (got bool, err error) {
-	if n.task == nil {
-		defer flight.Default().CloseWait(openWait(l, p))
-	}
 	if l.Interrupts || l.Context != nil || l.Until != 0 {
 		err = n.sleeper.WaitWithin(*l, p)
 	} else {

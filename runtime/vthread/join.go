@@ -59,7 +59,10 @@ func (t *Thread) joined() error {
 	return nil
 }
 
-func (t *Thread) join(l sched.Limits) error {
+func (t *Thread) join(l sched.Limits) error { return t.joinFor(l, flight.ReasonJoin) }
+
+// joinFor waits for the end of t, for the reason that a dump shall show.
+func (t *Thread) joinFor(l sched.Limits, why flight.Reason) error {
 	me := sched.Current()
 	if me == &t.task {
 		panic(fmt.Sprintf("vthread: thread %s joins itself", t))
@@ -83,7 +86,7 @@ func (t *Thread) join(l sched.Limits) error {
 	if t.task.Fresh() {
 		t.release() // its scheduler has refused it meanwhile
 	}
-	err := w.WaitWithin(l, sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonJoin, Blocker: flight.BlockThread(t.ID())})
+	err := w.WaitWithin(l, sched.Pause{State: flight.StateWaiting, Reason: why, Blocker: flight.BlockThread(t.ID())})
 	if err != nil {
 		t.unjoin(w)
 	}

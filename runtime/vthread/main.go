@@ -1,6 +1,9 @@
 package vthread
 
-import "github.com/vtscope/vtscope/runtime/flight"
+import (
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/sched"
+)
 
 // Main executes f as a thread named "main", waits for it, and closes the flight file, so that whoever looks
 // at it later sees that the program ended and was not killed. It is meant to be all that func main does. Go has
@@ -8,5 +11,6 @@ import "github.com/vtscope/vtscope/runtime/flight"
 // should call [flight.Close].
 func Main(f func()) {
 	defer flight.Close()
-	Builder{Name: "main"}.Start(f).Join()
+	t := Builder{Name: "main"}.Start(f)
+	_ = t.joinFor(sched.Limits{}, flight.ReasonNone) // no wait that anybody wants to see. It has no limits, and so no error
 }
