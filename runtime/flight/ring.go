@@ -81,6 +81,9 @@ func (r *Recorder) AcquireRing(c CarrierID, s SchedulerID, events int) *Ring {
 	g := p.takeLocked(r, size)
 	g.setOwner(c, RingOfCarrier, CarrierIdle)
 	put32(&g.hdr.Scheduler, uint32(s))
+	if g.hdr.Hold.Thread != 0 {
+		g.Unhold() // of the carrier before
+	}
 	return g
 }
 

@@ -80,7 +80,7 @@ func (t *Task) parkInPlace(p Pause) {
 	}
 	if pinned && pins.watched.Load() {
 		pcs := make([]uintptr, 64)
-		pinBegins(t, t.id, why, pcs[:runtime.Callers(2, pcs)])
+		pinBegins(t, c.id, why, pcs[:runtime.Callers(2, pcs)])
 	}
 	w := t.word.Load()
 	blocking := w&^stateMask | blocked | pause

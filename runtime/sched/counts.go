@@ -17,7 +17,7 @@ type counts struct {
 // Of the delays and slices that are shorter than sampleAll one in sampleEvery is counted, as that many: to count them all would cost as much as a part of the
 // switch. The long ones are what one looks for.
 const (
-	sampleEvery = 16
+	sampleEvery = 17 // odd, since threads take turns
 	sampleAll   = 100 * time.Microsecond
 )
 

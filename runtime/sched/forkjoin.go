@@ -216,8 +216,14 @@ func (fj *ForkJoin) SetParallelism(n int) error {
 	fj.mu.Lock()
 	fj.parallelism.Store(int32(n))
 	fj.setLimitLocked()
+	for _, w := range fj.mu.idle {
+		select {
+		case w.again <- struct{}{}:
+		default:
+		}
+	}
 	fj.mu.Unlock()
-	for fj.anything() && fj.wakeIdle() {
+	for n := fj.queued(); n > 0 && fj.wakeIdle(); n-- {
 	}
 	return nil
 }

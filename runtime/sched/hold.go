@@ -18,6 +18,7 @@ import (
 type watched struct {
 	holding []*worker    // whose hold is recorded
 	looked  flight.Ticks // the last time
+	turn    uint32       // counts the looks
 	alarmed bool         // of the starvation that lasts
 	blocked int          // carriers whose threads block, forgotten slowly
 }
@@ -27,8 +28,12 @@ type watched struct {
 func (fj *ForkJoin) noteHolds(workers []*worker) {
 	now := flight.Now()
 	d := &fj.watched
+	d.turn++
+	for _, w := range workers {
+		w.seen.turn = d.turn
+	}
 	for _, w := range d.holding {
-		if _, id, _ := w.mountedThread(); !w.seen.held || id != w.seen.hold.Thread || !slices.Contains(workers, w) {
+		if _, id, _ := w.mountedThread(); !w.seen.held || id != w.seen.hold.Thread || w.seen.turn != d.turn {
 			w.endHold(now)
 		}
 	}
@@ -41,6 +46,9 @@ func (fj *ForkJoin) noteHolds(workers []*worker) {
 		case w.seen.hold.Reason == flight.ReasonMonopoly && w.blocking(true):
 			w.endHold(now)
 			w.beginHold(now)
+		case w.seen.hold.Reason == flight.ReasonPinnedGo && w.executes(): // it has gone on, without a scheduling point
+			w.endHold(now)
+			w.seen.since = now
 		}
 	}
 	d.holding = d.holding[:0]
@@ -70,10 +78,29 @@ func (w *worker) beginHold(now flight.Ticks) bool {
 	w.waiting.Store(0)
 	w.setHeld(id)
 	if pins.watched.Load() {
-		pinBegins(t, id, flight.ReasonPinnedGo, pcs)
+		pinBegins(t, w.id, flight.ReasonPinnedGo, pcs)
 	}
-	w.ring.Hold(id, now, flight.ReasonPinnedGo, w.seen.hold.Stack)
+	w.showHold()
 	return true
+}
+
+// executes reports whether the mounted thread executes, or would if it had a processor.
+func (w *worker) executes() bool {
+	t, _, g := w.mountedThread()
+	if t == nil {
+		return false
+	}
+	doing := t.doing(g)
+	return doing == coro.DoingWork || doing == coro.DoingReady
+}
+
+// showHold tells readers of w's hold, or that there is none. A carrier that has stopped has no ring any more.
+func (w *worker) showHold() {
+	w.fj.mu.Lock()
+	defer w.fj.mu.Unlock()
+	if h := w.seen.hold; !w.gone {
+		w.ring.Hold(h.Thread, h.Since, h.Reason, h.Stack)
+	}
 }
 
 // stillHas reports whether t has been mounted on w all the time since the last look, without a scheduling point.
@@ -203,15 +230,7 @@ func (w *worker) blocking(closely bool) bool {
 
 // monopolizes reports whether the carrier's thread, which does not block, has computed for long, or would if it had a processor.
 func (w *worker) monopolizes() bool {
-	if !w.seen.held || w.seen.stood < monopolyTicks {
-		return false
-	}
-	t, _, g := w.mountedThread()
-	if t == nil {
-		return false
-	}
-	doing := t.doing(g)
-	return doing == coro.DoingWork || doing == coro.DoingReady
+	return w.seen.held && w.seen.stood >= monopolyTicks && w.executes()
 }
 
 // hasProcessor reports whether the carrier's thread executes. One that was only not given a processor for a while is not helped by more carriers.
@@ -261,7 +280,7 @@ func (t *Task) doing(g uintptr) coro.Doing {
 func (w *worker) endHold(now flight.Ticks) {
 	h := w.seen.hold
 	w.seen.hold = flight.Hold{}
-	w.ring.Unhold()
+	w.showHold()
 	if h.Reason == flight.ReasonMonopoly {
 		if m := w.monopoly.Swap(nil); m != nil { // the carrier has not told it
 			w.monopolyOver(m, now, flight.Default().EmitOn)
@@ -271,7 +290,7 @@ func (w *worker) endHold(now flight.Ticks) {
 	w.setHeld(0)
 	held, victims := now.Sub(h.Since), w.victims()
 	w.fj.tally.pin(held, victims)
-	pinEnds(w.seen.holder, h.Reason, victims)
+	pinEnds(w.seen.holder, w.id, h.Reason, victims)
 	w.seen.holder = nil
 	r := flight.Default()
 	r.CountPin(h.Stack, h.Reason, held, victims, now)

@@ -8,23 +8,28 @@ import (
 )
 
 // sleep waits until there may be something to do, and returns false when the carrier shall stop instead. A
-// carrier that returns true counts as searching. One that was too many has made room already.
+// carrier that returns true counts as searching. One that was too many does not sleep if others have done it first.
 func (w *worker) sleep(tooMany bool) bool {
 	fj := w.fj
 	fj.mu.Lock()
-	if !tooMany {
-		fj.room.Add(1)
-	}
-	if fj.mu.closed {
-		fj.forgetLocked(w)
+	closed := fj.mu.closed
+	if tooMany && !closed && fj.room.Load() >= 0 || closed && (fj.anything() || w.handOff.full()) {
 		fj.mu.Unlock()
-		return fj.anything() && fj.comeBack(w)
+		fj.searching.Add(1)
+		return true
+	}
+	fj.room.Add(1)
+	if closed {
+		fj.forgetLocked(w) // what comes now is served by another: W4
+		fj.mu.Unlock()
+		return false
 	}
 	w.idle = true
 	fj.mu.idle = append(fj.mu.idle, w)
 	fj.mu.Unlock()
 	if fj.room.Load() > 0 && fj.anything() && fj.unsleep(w) { // F1
 		fj.searching.Add(1)
+		fj.stirIfDozing()
 		return true
 	}
 	w.ring.SetCarrier(flight.CarrierIdle)
@@ -45,8 +50,12 @@ func (w *worker) wait() bool {
 		stays := fj.staysLocked()
 		fj.mu.Unlock()
 		if stays {
-			<-w.wake
-			return true
+			select {
+			case <-w.wake:
+				return true
+			case <-w.again:
+				continue
+			}
 		}
 		keep := time.NewTimer(fj.options.KeepAlive)
 		select {
@@ -78,16 +87,6 @@ func (fj *ForkJoin) staysLocked() bool {
 		least = fj.Parallelism()
 	}
 	return len(fj.all()) <= least
-}
-
-// comeBack makes w a carrier again that had decided to stop.
-func (fj *ForkJoin) comeBack(w *worker) bool {
-	fj.mu.Lock()
-	defer fj.mu.Unlock()
-	fj.room.Add(-1)
-	fj.rememberLocked(w)
-	fj.searching.Add(1)
-	return true
 }
 
 // unsleep takes w from the idle carriers, unless somebody is about to wake it, or enough others are awake by now.
@@ -161,7 +160,7 @@ func (fj *ForkJoin) startCarrier() {
 	fj.mu.Lock()
 	defer fj.mu.Unlock()
 	fj.mu.starting--
-	w := &worker{fj: fj, searching: true, wake: make(chan struct{}, 1), long: flight.Ticks(0).Add(sampleAll)}
+	w := &worker{fj: fj, searching: true, wake: make(chan struct{}, 1), again: make(chan struct{}, 1), long: flight.Ticks(0).Add(sampleAll)}
 	w.carrier.id = carrierIDs.take()
 	w.carrier.worker = w
 	w.ring = flight.Default().AcquireRing(w.id, fj.board.id, ringEvents(len(fj.all()) >= fj.Parallelism()))
@@ -198,6 +197,7 @@ func (fj *ForkJoin) rememberLocked(w *worker) {
 func (fj *ForkJoin) forgetLocked(w *worker) {
 	fj.mu.gone.add(&w.counts)
 	w.counts = counts{}
+	w.gone = true
 	all := slices.DeleteFunc(slices.Clone(fj.all()), func(v *worker) bool { return v == w })
 	fj.workers.Store(&all)
 }

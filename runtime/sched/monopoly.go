@@ -40,7 +40,7 @@ func (w *worker) beginMonopoly(now flight.Ticks) bool {
 		return false
 	}
 	w.seen.hold = flight.Hold{Thread: id, Reason: flight.ReasonMonopoly, Since: since, Stack: m.stack}
-	w.ring.Hold(id, since, flight.ReasonMonopoly, m.stack)
+	w.showHold()
 	return true
 }
 

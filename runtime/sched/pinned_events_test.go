@@ -261,6 +261,32 @@ func TestAThreadThatYieldsAloneIsNoMonopoly(t *testing.T) {
 	}
 }
 
+func TestAPinEndsWhenItsThreadComputes(t *testing.T) {
+	r := recorderOf(t)
+	if !coro.SharedLookout().Sees() {
+		t.Skip("goroutines cannot be looked at here")
+	}
+	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, PinnedAfter: 1, MonopolyAfter: 2 * time.Millisecond})
+	ch := make(chan struct{})
+	var stop atomic.Bool
+	defer stop.Store(true)
+	th := vthread.Builder{Scheduler: fj}.Start(func() {
+		<-ch
+		computeUntil(&stop)
+	})
+	await(t, "it blocks", func() bool { h, ok := held(t, r, th.ID()); return ok && h.Reason == flight.ReasonPinnedGo })
+	close(ch)
+	await(t, "it computes", func() bool { h, ok := held(t, r, th.ID()); return ok && h.Reason == flight.ReasonMonopoly })
+	if n := len(eventsOf(t, r, th.ID(), flight.EventPinned)); n != 1 {
+		t.Errorf("got %d events of the pin, want the one that is over", n)
+	}
+	stop.Store(true)
+	th.Join()
+	if got := fj.Stats().Figures; got[flight.FigurePins] != 1 || got[flight.FigureMonopolies] != 1 {
+		t.Errorf("got %d pins and %d monopolies, want one of each", got[flight.FigurePins], got[flight.FigureMonopolies])
+	}
+}
+
 func TestAPinnedParkIsNoMonopoly(t *testing.T) {
 	r := recorderOf(t)
 	const after = 4 * time.Millisecond

@@ -66,8 +66,9 @@ type pinWatch struct{ f func(Pin) }
 
 // A thread that goes on from an operation of Go's may park pinned before the watchdog knows.
 type pinKey struct {
-	task   *Task
-	reason flight.Reason
+	task    *Task
+	reason  flight.Reason
+	carrier flight.CarrierID
 }
 
 type openPin struct {
@@ -82,7 +83,7 @@ func (p *openPin) soFar() Pin {
 }
 
 // pinBegins tells those who watch that a thread blocks from now on. Its program counters become theirs.
-func pinBegins(t *Task, id flight.ThreadID, why flight.Reason, pcs []uintptr) {
+func pinBegins(t *Task, on flight.CarrierID, why flight.Reason, pcs []uintptr) {
 	m := &pins.mu
 	m.Lock()
 	defer m.Unlock()
@@ -92,22 +93,22 @@ func pinBegins(t *Task, id flight.ThreadID, why flight.Reason, pcs []uintptr) {
 	if m.open == nil {
 		m.open = make(map[pinKey]*openPin)
 	}
-	m.open[pinKey{t, why}] = &openPin{Pin{Thread: id, Reason: why, PCs: pcs}, time.Now()}
+	m.open[pinKey{t, why, on}] = &openPin{Pin{Thread: t.id, Reason: why, PCs: pcs}, time.Now()}
 }
 
 // pinEnds tells them that what pinBegins began is over.
-func pinEnds(t *Task, why flight.Reason, victims uint64) {
+func pinEnds(t *Task, on flight.CarrierID, why flight.Reason, victims uint64) {
 	if !pins.watched.Load() {
 		return
 	}
 	m := &pins.mu
 	m.Lock()
 	defer m.Unlock()
-	p := m.open[pinKey{t, why}]
+	p := m.open[pinKey{t, why, on}]
 	if p == nil {
 		return
 	}
-	delete(m.open, pinKey{t, why})
+	delete(m.open, pinKey{t, why, on})
 	pin := p.soFar()
 	pin.Victims, pin.Over = victims, true
 	for _, w := range m.watches {
@@ -130,7 +131,7 @@ func (c *carrier) pinOver(t *Task, why flight.Reason, stack flight.StackID, bega
 		victims, after = w.victims(), w.fj.options.PinnedAfter
 		w.fj.tally.pin(held, victims)
 	}
-	pinEnds(t, why, victims)
+	pinEnds(t, c.id, why, victims)
 	r := flight.Default()
 	r.CountPin(stack, why, held, victims, now)
 	if r != nil && held >= after {

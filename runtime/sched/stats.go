@@ -14,7 +14,7 @@ type Stats struct {
 	Figures [flight.FigureCount]uint64
 
 	// Ready is how long threads that could go on have waited for a carrier, Slice how long they executed until they left it. Of those below
-	// 100 µs one in sixteen was counted, for sixteen.
+	// 100 µs one in seventeen was counted, for seventeen.
 	//
 	// The recorder has the times: while it is off both are empty, and of operations of Go's that block, and of threads that compute for long, nothing is counted.
 	Ready, Slice flight.Histogram

@@ -83,31 +83,50 @@ func TestParallelismIsSetWhileItRuns(t *testing.T) {
 }
 
 func TestLessParallelismIsMetSoon(t *testing.T) {
-	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 4})
-	var stop atomic.Bool
-	var inside atomic.Int32
-	var threads []*vthread.Thread
-	for range 8 {
-		threads = append(threads, vthread.Builder{Scheduler: fj}.Start(func() {
-			for !stop.Load() {
-				inside.Add(1)
-				runtime.Gosched()
-				inside.Add(-1)
-				vthread.Yield()
-			}
-		}))
+	for _, c := range []struct{ from, threads int }{{4, 2}, {4, 4}, {4, 8}, {2, 4}, {2, 40}, {3, 6}} {
+		fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: c.from})
+		var stop atomic.Bool
+		var threads []*vthread.Thread
+		for range c.threads {
+			threads = append(threads, vthread.Builder{Scheduler: fj}.Start(func() {
+				for !stop.Load() {
+					runtime.Gosched()
+					vthread.Yield()
+				}
+			}))
+		}
+		await(t, "as many carriers as threads can use", func() bool { return figure(fj, flight.FigureRunning) == min(c.from, c.threads) })
+		if err := fj.SetParallelism(1); err != nil {
+			t.Fatal(err)
+		}
+		await(t, fmt.Sprint(c, ": one carrier"), func() bool { return figure(fj, flight.FigureRunning) == 1 })
+		stop.Store(true)
+		for _, th := range threads {
+			th.Join()
+		}
+		await(t, fmt.Sprint(c, ": the others stop"), func() bool { return figure(fj, flight.FigureCarriers) == 1 })
 	}
-	await(t, "four at a time", func() bool { return inside.Load() == 4 })
-	if err := fj.SetParallelism(1); err != nil {
+}
+
+func TestMoreParallelismStartsNoMoreCarriersThanThreadsWait(t *testing.T) {
+	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 500})
+	var stop atomic.Bool
+	b := vthread.Builder{Scheduler: fj}
+	spin := func() {
+		for !stop.Load() {
+			runtime.Gosched()
+		}
+	}
+	threads := []*vthread.Thread{b.Start(spin), b.Start(spin)}
+	await(t, "one waits for the other", func() bool {
+		return figure(fj, flight.FigureMounted) == 1 && figure(fj, flight.FigureQueued) == 1
+	})
+	if err := fj.SetParallelism(500); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "one carrier", func() bool { return figure(fj, flight.FigureRunning) == 1 })
-	for range 1000 {
-		// A carrier that was woken to look, and finds that it is one too many, is no thread that executes.
-		if n := inside.Load(); n > 1 && figure(fj, flight.FigureCompensations) == 0 {
-			t.Fatalf("%d threads execute at a time, want one", n)
-		}
-		runtime.Gosched()
+	await(t, "both execute", func() bool { return figure(fj, flight.FigureMounted) == 2 })
+	if n := figure(fj, flight.FigureCarriers); n > 3 { // the watchdog may have added one before
+		t.Errorf("got %d carriers for two threads", n)
 	}
 	stop.Store(true)
 	for _, th := range threads {

@@ -26,7 +26,10 @@ func (fj *ForkJoin) watchIfAsleep() {
 // stirIfDozing tells a watchdog that sleeps because all carriers did that one is awake.
 func (fj *ForkJoin) stirIfDozing() {
 	if fj.dozing.Load() && fj.dozing.CompareAndSwap(true, false) {
-		fj.stir <- struct{}{} // has room: only one of us clears dozing
+		select {
+		case fj.stir <- struct{}{}:
+		default: // the last is not taken yet, and does as well
+		}
 	}
 }
 
@@ -71,6 +74,7 @@ func (fj *ForkJoin) watch() {
 					fj.board.close()
 					return
 				}
+				fj.board.tell(false)
 				fj.look()
 				tick = time.After(watchTick)
 				break
@@ -94,6 +98,7 @@ func (fj *ForkJoin) watch() {
 			case fj.anyAwake():
 				tick = time.After(lookAgain()) // W5
 			default:
+				fj.watched.blocked = 0 // nobody is awake, or has blocked for long
 				fj.compensate(0, 0, 0)
 				fj.board.tell(true)
 				fj.dozing.Store(true)
@@ -245,30 +250,16 @@ func (fj *ForkJoin) anyAwake() bool {
 	return len(fj.mu.idle) < len(fj.all())
 }
 
-// tooMany reports whether w is one carrier too many, which has to sleep (W2). Then its queue is everybody's.
+// tooMany reports whether w is one carrier too many, which has to sleep (W2). Then its queue is everybody's. Others may have gone to sleep before w does.
 func (w *worker) tooMany() bool {
-	fj := w.fj
-	for {
-		room := fj.room.Load()
-		if room >= 0 || w.isLongest() {
-			return false
-		}
-		if fj.room.CompareAndSwap(room, room+1) {
-			break
-		}
-	}
-	if !w.giveAway() {
-		fj.room.Add(-1) // closed meanwhile: w serves them itself
-		return false
-	}
-	return true
+	return w.fj.room.Load() < 0 && !w.isLongest() && w.giveAway()
 }
 
 // isLongest reports whether w has the longest of all queues. It had better stay: a crowd that is moved to the shared queue comes back in small parts.
 func (w *worker) isLongest() bool {
 	own := w.queue.length()
 	for _, v := range w.fj.all() {
-		if v != w && v.queue.length() >= own {
+		if v != w && v.queue.length()+1 >= own { // it may have one mounted, and w has just put back its own
 			return false
 		}
 	}
@@ -283,11 +274,11 @@ func (w *worker) shareSlot() {
 	}
 }
 
-// giveAway moves all that waits for w to the shared queue, from any goroutine, if there can be another carrier. It returns false if the scheduler was
+// giveAway moves all that waits for w to the shared queue, from any goroutine. It returns false if there can be no other carrier, or the scheduler was
 // closed meanwhile.
 func (w *worker) giveAway() bool {
 	if w.fj.options.MaxCarriers == 1 {
-		return true
+		return false
 	}
 	if t := w.handOff.steal(); t != nil {
 		w.queue.put(t)

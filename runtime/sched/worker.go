@@ -29,7 +29,9 @@ type worker struct {
 	ticks   uint32 // see progress.go
 	fair    uint32 // the ticks when the carrier last looked at the shared queue first
 	idle    bool   // guarded by fj.mu
+	gone    bool   // guarded by fj.mu
 	wake    chan struct{}
+	again   chan struct{} // whether it stays is to be decided again
 
 	searching bool // it was woken or started, and has found nothing yet
 
@@ -43,6 +45,7 @@ type worker struct {
 		holder *Task // whose hold it is
 		ticks  uint32
 		waits  bool         // a task, for this carrier
+		turn   uint32       // when the watchdog looked last
 		held   bool         // it stood still for a tick
 		stood  uint32       // for how many
 		since  flight.Ticks // no later than when it began to stand still, but for a mount
@@ -128,9 +131,9 @@ func (w *worker) takeOwn() *Task {
 	return w.queue.take()
 }
 
-// hasMore reports whether a thread that yields would let anybody run.
+// hasMore reports whether a thread that yields would let anybody run, or w go to sleep (W2).
 func (w *worker) hasMore() bool {
-	return w.handOff.full() || !w.queue.looksEmpty() || w.fj.sharedLen.Load() > 0
+	return w.handOff.full() || !w.queue.looksEmpty() || w.fj.sharedLen.Load() > 0 || w.fj.room.Load() < 0
 }
 
 // run is the goroutine of a carrier.
