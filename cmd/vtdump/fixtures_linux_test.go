@@ -109,12 +109,29 @@ func TestFindingsSeeWhoStarves(t *testing.T) {
 	path, child := fixture(t, "starve")
 	seesFindings(t, path, func(d *findingsDoc) bool {
 		for _, f := range d.Findings {
-			if f.Check == "parked-longer" && f.Count == 1 && f.Place.Func == "main.(*queue).await" && len(f.Examples) == 1 && f.Examples[0].Name == "report" {
+			if f.Check == "parked-longer" && f.Count == 1 && f.Place.Func == "main.(*resource).enter" && len(f.Examples) == 1 && f.Examples[0].Name == "report" {
 				return true
 			}
 		}
 		return false
 	}, "--growth", "20ms")
+	child.CloseStdin()
+	child.WantExit(0)
+}
+
+func TestWaitsExplainsWhoStarves(t *testing.T) {
+	path, child := fixture(t, "starve")
+	_, code := seesWaits(t, path, func(d *waitsDoc) bool {
+		for _, g := range d.Groups {
+			if g.For.Kind == "semaphore" && g.For.Name == "seats" && g.Capacity == 4 && g.Held > 0 && strings.Join(g.Scope, "/") == "starve" {
+				return true
+			}
+		}
+		return false
+	})
+	if code != exitDone {
+		t.Errorf("got exit %d, want %d: it is no deadlock", code, exitDone)
+	}
 	child.CloseStdin()
 	child.WantExit(0)
 }

@@ -262,3 +262,33 @@ func TestBuiltCommandExitsAsDocumented(t *testing.T) {
 		t.Errorf("closed pipe: got exit %d and %q, want 1 and nothing", got, errs.String())
 	}
 }
+
+// inEachState has see look at a child that runs, is stopped and was killed, and at a copy of its flight file.
+func inEachState(t *testing.T, child *exec.Cmd, see func(target, status string)) {
+	t.Helper()
+	pid := strconv.Itoa(child.Process.Pid)
+	see(pid, "no pause; complete\n")
+	if err := child.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "  stopped\n")
+	see(pid, "process is stopped (SIGSTOP); taken in ")
+	files, err := filepath.Glob(filepath.Join(os.Getenv("VTSCOPE_DIR"), "*.flight"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("got flight files %q, %v; want one", files, err)
+	}
+	whole, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+	see(pid, "process was killed; data is ")
+	copied := filepath.Join(t.TempDir(), "copied")
+	if err := os.WriteFile(copied, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	see(copied, "process was killed; data is ")
+}

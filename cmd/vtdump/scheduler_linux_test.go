@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -113,29 +112,6 @@ func TestSchedulerShowsTheLiveDefaultSchedulerAndWhoHoldsItsCarriers(t *testing.
 			t.Errorf("want %s and %q in\n%s", shown, status, out)
 		}
 	}
-	see(pid, "no pause; complete\n")
-	if err := child.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "  stopped\n")
-	see(pid, "process is stopped (SIGSTOP); taken in ")
-	files, err := filepath.Glob(filepath.Join(os.Getenv("VTSCOPE_DIR"), "*.flight"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("got flight files %q, %v; want one", files, err)
-	}
-	whole, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = child.Wait()
-	see(pid, "process was killed; data is ")
+	inEachState(t, child, see)
 	see(filepath.Base(os.Args[0]), "process was killed; data is ")
-	file := filepath.Join(t.TempDir(), "copied")
-	if err := os.WriteFile(file, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	see(file, "process was killed; data is ")
 }

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -104,30 +102,7 @@ func TestWaitsFindsADeadlockOfAProcessThatHangsIsStoppedKilledOrCopied(t *testin
 			}
 		}
 	}
-	see(pid, "no pause; complete\n")
-	if err := child.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "  stopped\n")
-	see(pid, "process is stopped (SIGSTOP); taken in ")
-	files, err := filepath.Glob(filepath.Join(os.Getenv("VTSCOPE_DIR"), "*.flight"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("got flight files %q, %v; want one", files, err)
-	}
-	whole, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = child.Wait()
-	see(pid, "process was killed; data is ")
-	copied := filepath.Join(t.TempDir(), "copied")
-	if err := os.WriteFile(copied, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	see(copied, "process was killed; data is ")
+	inEachState(t, child, see)
 }
 
 func TestWaitsWithoutADeadlockSucceeds(t *testing.T) {

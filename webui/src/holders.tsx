@@ -10,7 +10,7 @@ export function Pins({ sites, held }: { sites: PinSites; held: boolean }) {
         Held their carriers <span class="dim">since the start</span>
       </h3>
       {sites.rows.length === 0 ? (
-        <Empty>{held ? "Those that hold theirs now are counted here when they go on." : "No thread has blocked while it held its carrier."}</Empty>
+        <Empty>{held ? "Those that hold theirs now are counted here when they go on." : "No place is known yet."}</Empty>
       ) : (
         <table class="rows">
           <thead>

@@ -150,7 +150,7 @@ function ByScope({ delays }: { delays: Delays }) {
         By scope <span class="dim">{delays.window > 0 && `events of the last ${duration(delays.window)}`}</span>
       </h3>
       {delays.rows.length === 0 ? (
-        <Empty>No thread of a scope was mounted lately.</Empty>
+        <Empty>{delays.window > 0 ? "No thread of a scope was mounted lately." : "Not read yet."}</Empty>
       ) : (
         <table class="rows">
           <thead>
