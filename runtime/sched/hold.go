@@ -118,8 +118,8 @@ func (t *Task) blocksInGo(g uintptr) (pcs []uintptr, blocks bool) {
 	}
 	last := len(chain) - 1 // continuations lie on goroutines of their own; the others wait for this one
 	var buf [64]uintptr
-	n, what := coro.SharedLookout().Look(chain[last].G(), buf[:])
-	if what != coro.DoingSyscall && (what != coro.DoingWait || waitsForOurs(buf[:n])) {
+	n, blocks := blocksAt(chain[last].G(), buf[:])
+	if !blocks {
 		return nil, false
 	}
 	for _, r := range slices.Backward(chain[:last]) {
@@ -228,15 +228,13 @@ func (w *worker) blocking(closely bool) bool {
 	return t.blocksSomewhere(g)
 }
 
-// monopolizes reports whether the carrier's thread, which does not block, has computed for long, or would if it had a processor.
-func (w *worker) monopolizes() bool {
-	return w.seen.held && w.seen.stood >= monopolyTicks && w.executes()
-}
-
-// hasProcessor reports whether the carrier's thread executes. One that was only not given a processor for a while is not helped by more carriers.
-func (w *worker) hasProcessor() bool {
+// computes tells whether the carrier's thread, which does not block, has computed for long (work), or would if it had a processor (ready); unknown if not.
+func (w *worker) computes() coro.Doing {
 	t, _, g := w.mountedThread()
-	return t != nil && t.doing(g) == coro.DoingWork
+	if t == nil || !w.seen.held || w.seen.stood < monopolyTicks {
+		return coro.DoingUnknown
+	}
+	return t.doing(g)
 }
 
 // blocksSomewhere is [Task.blocksInGo] for who need not know where.
@@ -246,8 +244,14 @@ func (t *Task) blocksSomewhere(g uintptr) bool {
 		return false
 	}
 	var buf [maxOurs]uintptr
-	n, what := coro.SharedLookout().Look(chain[len(chain)-1].G(), buf[:])
-	return what == coro.DoingSyscall || what == coro.DoingWait && !waitsForOurs(buf[:n])
+	_, blocks := blocksAt(chain[len(chain)-1].G(), buf[:])
+	return blocks
+}
+
+// blocksAt reports whether a goroutine, given its g, blocks for its thread, and where, if it waits.
+func blocksAt(g uintptr, pcs []uintptr) (n int, blocks bool) {
+	n, what := coro.SharedLookout().Look(g, pcs)
+	return n, what == coro.DoingSyscall || what == coro.DoingWait && !waitsForOurs(pcs[:n])
 }
 
 // Doing looks at what the goroutine does on which t executes. It is unknown unless t is mounted, and where goroutines cannot be looked at. It may be
@@ -283,7 +287,7 @@ func (w *worker) endHold(now flight.Ticks) {
 	w.showHold()
 	if h.Reason == flight.ReasonMonopoly {
 		if m := w.monopoly.Swap(nil); m != nil { // the carrier has not told it
-			w.monopolyOver(m, now, flight.Default().EmitOn)
+			w.monopolyOver(m, now)
 		}
 		return
 	}

@@ -47,20 +47,15 @@ func (w *worker) beginMonopoly(now flight.Ticks) bool {
 // endMonopoly tells the slice that ends now, on its carrier, if it was a monopoly.
 func (w *worker) endMonopoly(now flight.Ticks) {
 	if m := w.monopoly.Load(); m != nil && m.ticks == w.ticks && w.monopoly.CompareAndSwap(m, nil) {
-		w.monopolyOver(m, now, func(_ flight.CarrierID, now flight.Ticks, k flight.Kind, why flight.Reason, s flight.StackID, id flight.ThreadID, arg uint64) {
-			w.emit(now, k, why, s, id, arg)
-		})
+		w.monopolyOver(m, now)
 	}
 }
 
 // monopolyOver tells a monopoly that was over at now.
-func (w *worker) monopolyOver(m *monopoly, now flight.Ticks, emit emitter) {
+func (w *worker) monopolyOver(m *monopoly, now flight.Ticks) {
 	held, victims := max(now.Sub(m.since), 0), w.victims()
 	w.fj.tally.monopolies.Add(1)
 	w.fj.tally.monopolizedTime.Add(uint64(held))
 	w.fj.tally.victims.Add(victims)
-	emit(w.id, now, flight.EventMonopolized, flight.ReasonMonopoly, m.stack, m.thread, uint64(flight.MakeHeld(held, victims)))
+	flight.Default().EmitOn(w.id, now, flight.EventMonopolized, flight.ReasonMonopoly, m.stack, m.thread, uint64(flight.MakeHeld(held, victims)))
 }
-
-// An emitter is [flight.Recorder.EmitOn], or what does it on the carrier itself.
-type emitter func(c flight.CarrierID, now flight.Ticks, k flight.Kind, why flight.Reason, stack flight.StackID, thread flight.ThreadID, arg uint64)

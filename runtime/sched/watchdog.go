@@ -2,6 +2,8 @@ package sched
 
 import (
 	"time"
+
+	"github.com/vtscope/vtscope/runtime/internal/coro"
 )
 
 // watchTick is how often the watchdog looks while anything is queued.
@@ -162,17 +164,17 @@ func (fj *ForkJoin) look() (queued bool) {
 	for _, w := range workers {
 		waited := w.seen.waits
 		w.seen.waits = w.handOff.full() || !w.queue.looksEmpty()
-		isHeld := false
-		switch {
-		case w.blocking(n > 0):
-			isHeld = true
+		isHeld := w.blocking(n > 0)
+		if isHeld {
 			blocked++
-		case !w.monopolizes():
-		case w.hasProcessor():
-			isHeld = true
-			computing++
-		default:
-			waiting++
+		} else {
+			switch w.computes() {
+			case coro.DoingWork:
+				isHeld = true
+				computing++
+			case coro.DoingReady:
+				waiting++ // who was only not given a processor for a while is not helped by more carriers
+			}
 		}
 		if waited && w.seen.waits && w.seen.held { // W3
 			w.shareSlot()
