@@ -346,9 +346,19 @@ func (t *waitsTaker) circles() [][]waitLink {
 	return all
 }
 
+// settling is for how long a circle has to last in a process that lives.
+const settling = 100 * time.Millisecond
+
 // confirm leaves out the circles of which a member has gone on meanwhile. Since the members read a second time have waited since before the holders are
 // read a second time, each still holds then what it is said to hold.
+//
+// Who has overtaken others is told as the holder only when one of those has run. A deadlock lasts: so it waits for longer than that takes.
 func (t *waitsTaker) confirm(ctx context.Context, all [][]waitLink) ([][]waitLink, error) {
+	select {
+	case <-time.After(settling):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	blockers, err := t.r.Blockers()
 	t.missed(err)
 	holders := map[flight.Blocker]*flight.BlockerRow{}
