@@ -33,17 +33,22 @@ How it is laid out in memory stands in [flight-format.md](flight-format.md).
 
 ## Events
 
-Every event has a time, a carrier and a thread. Code and argument are what the table says.
+Every event has a time, a carrier and a thread. The settings named default and profile record of each kind what the table says; vtdump settings
+shows and changes what a process records. "Cost" is how often events of the kind happen.
 
 `)
-	rows(w, "event", "means", "code", "argument", "stack")
+	rows(w, "event", "category", "means", "fields", "default", "profile", "cost")
 	for k := flight.EventNone + 1; k < flight.KindCount; k++ {
 		info := flight.Kinds[k]
-		stack := ""
-		if info.Stack {
-			stack = "yes"
+		var fields []string
+		for _, f := range info.Fields {
+			fields = append(fields, fieldText(f))
 		}
-		row(w, code(info.Name), info.About, flight.FieldUses[info.Code].Name, flight.FieldUses[info.Arg].Name, stack)
+		byDefault, profiled := setting(info.Default), setting(info.Profile)
+		if info.Default == (flight.Setting{}) && info.Profile == info.Default && k == flight.EventMore {
+			byDefault, profiled = "", ""
+		}
+		row(w, code(info.Name), string(info.Category), info.About, strings.Join(fields, ", "), byDefault, profiled, info.Cost.String())
 	}
 	fmt.Fprint(w, "\n## States of a thread\n\n")
 	rows(w, "state", "means", "can become")
@@ -78,6 +83,21 @@ Every event has a time, a carrier and a thread. Code and argument are what the t
 		row(w, code(info.Name), info.About, flight.FieldUses[info.Unit].Name, total)
 	}
 }
+
+// fieldText returns, for example, "`duration` u64 ns".
+func fieldText(f flight.Field) string {
+	use := flight.FieldUses[f.Use]
+	s := code(f.Name) + " " + use.Type
+	if use.Unit != "" {
+		s += " " + use.Unit
+	}
+	if use.Name != f.Name {
+		s += " (" + use.Name + ")"
+	}
+	return s
+}
+
+func setting(s flight.Setting) string { return strings.ReplaceAll(s.String(), "|", "/") }
 
 func code(s string) string { return "`" + s + "`" }
 

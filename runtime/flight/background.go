@@ -2,10 +2,10 @@ package flight
 
 import "time"
 
-// A background is a recorder's goroutine: it names new stacks, makes room ahead of need, and keeps
-// heartbeat and clock anchor fresh. Its channels are made outside of any testing/synctest bubble,
-// and so is the goroutine: one of a bubble may start a recorder, but its clock is false and it dies
-// with the bubble.
+// A background is a recorder's goroutine: it names new stacks, makes room ahead of need, keeps
+// heartbeat and clock anchor fresh, and looks whether somebody asks at the control socket. Its
+// channels are made outside of any testing/synctest bubble, and so is the goroutine: one of a bubble
+// may start a recorder, but its clock is false and it dies with the bubble.
 type background struct {
 	start chan *Recorder
 	wake  chan struct{}
@@ -39,6 +39,8 @@ func (b *background) run() {
 	defer close(b.done)
 	r := <-b.start
 	r.sweepDir()
+	control := r.listen()
+	defer control.close()
 	tick := time.NewTicker(heartbeatEvery)
 	defer tick.Stop()
 	var circles circleWatch
@@ -54,6 +56,7 @@ func (b *background) run() {
 		select {
 		case <-tick.C:
 			r.beat()
+			control.look()
 		case <-look:
 			circles.look(r)
 		case <-b.wake:

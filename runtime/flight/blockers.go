@@ -1,6 +1,8 @@
 package flight
 
 import (
+	"encoding/binary"
+	"net/netip"
 	"sync"
 	"unsafe"
 )
@@ -82,6 +84,9 @@ type BlockerSpec struct {
 	Name     string  // given by the user
 	Made     StackID // where it was created; 0: not known
 	Capacity uint64  // permits of a semaphore, places of a queue, parties of a barrier, count of a latch; 0: it has no such number
+	// Of a socket its addresses, and of what pollers watch their numbers, for reading and for writing; from 1 on, 0: none.
+	Local, Remote netip.AddrPort
+	Pollers       [2]uint16
 }
 
 // A Holder is somebody who holds a blocker: has locked it, has permits of it, executes what is done once, or will complete it.
@@ -110,8 +115,22 @@ func (r *Recorder) OpenBlocker(s BlockerSpec, t Ticks) *BlockerRecord {
 	put64(&rec.Available, 0)
 	put32(&rec.Held, 0)
 	put32(&rec.Waiters, 0)
+	putAddr(&rec.Local, s.Local)
+	putAddr(&rec.Remote, s.Remote)
+	put32(&rec.Ports, uint32(s.Local.Port())|uint32(s.Remote.Port())<<16)
+	put32(&rec.Pollers, uint32(s.Pollers[0])|uint32(s.Pollers[1])<<16)
 	endWrite(&rec.Ver, v)
 	return (*BlockerRecord)(rec)
+}
+
+// putAddr writes an address; all zero is none.
+func putAddr(to *[16]byte, a netip.AddrPort) {
+	var b [16]byte
+	if a.IsValid() {
+		b = a.Addr().As16()
+	}
+	put64((*uint64)(unsafe.Pointer(&to[0])), binary.NativeEndian.Uint64(b[:8]))
+	put64((*uint64)(unsafe.Pointer(&to[8])), binary.NativeEndian.Uint64(b[8:]))
 }
 
 // CloseBlocker frees the record of a blocker that nobody waits for any more. rec must not be used afterwards.

@@ -2,6 +2,7 @@ package flight
 
 import (
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
 )
@@ -29,12 +30,14 @@ func TestBlockersOfTheGoldenRecordings(t *testing.T) {
 	if len(blockers) != 0 || len(waits) != 0 || err != nil || err2 != nil {
 		t.Errorf("before they were recorded: got %v, %v, %v, %v; want nothing", blockers, waits, err, err2)
 	}
-	r, err := Open(golden(t))
-	if err != nil {
-		t.Fatal(err)
+	for _, path := range []string{unpacked(t, blockerGolden), golden(t)} {
+		r, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		checkBlockers(t, r)
 	}
-	defer r.Close()
-	checkBlockers(t, r)
 }
 
 func checkBlockers(t *testing.T, r *Reader) {
@@ -239,5 +242,38 @@ func BenchmarkBlocker(b *testing.B) {
 		rec := r.OpenBlocker(BlockerSpec{Blocker: BlockAt(BlockedByMutex, 0x1000)}, 1)
 		rec.HeldBy(PartyThread(7), 1)
 		r.CloseBlocker(rec)
+	}
+}
+
+func TestABlockerTellsTheAddressesOfItsSocket(t *testing.T) {
+	rec, err := New(Options{Mode: ModePrivate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	at := netip.MustParseAddrPort
+	for i, c := range []struct {
+		local, remote netip.AddrPort
+		name          string
+	}{
+		{at("127.0.0.1:80"), at("10.1.2.3:4711"), "127.0.0.1:80 - 10.1.2.3:4711"},
+		{at("[::]:443"), netip.AddrPort{}, "[::]:443"},
+		{at("0.0.0.0:443"), netip.AddrPort{}, "0.0.0.0:443"},
+		{netip.AddrPort{}, at("[2001:db8::1]:53"), "[2001:db8::1]:53"},
+		{netip.AddrPort{}, netip.AddrPort{}, ""},
+	} {
+		b := rec.OpenBlocker(BlockerSpec{Blocker: BlockFile(uintptr(i + 3)), Local: c.local, Remote: c.remote, Pollers: [2]uint16{1, 7}}, Now())
+		r, err := rec.Reader()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := r.Blockers()
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("got %+v, %v", rows, err)
+		}
+		if row := rows[0]; row.Local != c.local || row.Remote != c.remote || row.Name != c.name || row.Pollers != [2]uint16{1, 7} {
+			t.Errorf("%v, %v: got %+v", c.local, c.remote, row)
+		}
+		rec.CloseBlocker(b) // and the next finds its record
 	}
 }

@@ -34,20 +34,27 @@ func (k ClockKind) String() string {
 	return "unknown"
 }
 
+// Before reports whether t is before u. Moments are compared by their difference: one before the machine was started is a large number.
+func (t Ticks) Before(u Ticks) bool { return int64(t-u) < 0 }
+
 // Sub returns the time from u to t.
 func (t Ticks) Sub(u Ticks) time.Duration { return ticksToDuration(int64(t - u)) }
 
 // Add returns the moment d after t.
 func (t Ticks) Add(d time.Duration) Ticks { return t + Ticks(durationToTicks(d)) }
 
+// TicksOf returns a duration in nanoseconds as ticks.
+func TicksOf(nanoseconds int64) Ticks { return Ticks(durationToTicks(time.Duration(nanoseconds))) }
+
 // Since returns the time passed since t.
 func Since(t Ticks) time.Duration { return Now().Sub(t) }
 
 // How the clock runs. Set by package init and never changed: [Now] must be cheap.
 var (
-	clockKind  = detectClock()
-	startTicks = counterNow() // the first anchor of every conversion
-	startMono  = nanotime()
+	clockKind   = detectClock()
+	startAnchor = readAnchor() // the first of every conversion
+	startTicks  = startAnchor.Ticks
+	startMono   = startAnchor.Mono
 )
 
 // Now returns the present moment. It costs about ten nanoseconds, never blocks, and may be called
@@ -99,7 +106,7 @@ func calibrate() float64 {
 	return f
 }
 
-// readAnchor reads counter and CLOCK_MONOTONIC close together: the closest of a few tries.
+// readAnchor reads counter, CLOCK_MONOTONIC and CLOCK_REALTIME close together: the closest of a few tries.
 func readAnchor() anchor {
 	var best anchor
 	width := int64(math.MaxInt64)
@@ -115,7 +122,15 @@ func readAnchor() anchor {
 			}
 		}
 	}
-	best.Real = realtime() - (nanotime() - best.Mono)
+	width = math.MaxInt64
+	for range 4 {
+		before := nanotime()
+		real := realtime()
+		if after := nanotime(); after-before < width {
+			width = after - before
+			best.Real = real - (before + width/2 - best.Mono)
+		}
+	}
 	return best
 }
 

@@ -36,13 +36,14 @@ func startDefault() *Recorder {
 	}
 	o := p.mu.options
 	if o == nil {
-		o = &Options{Mode: environmentMode()}
+		o = &Options{Mode: environmentMode(), Settings: environmentSettings()}
 	}
 	r, err := New(*o)
 	if err != nil { // the options were checked
 		fmt.Fprintln(os.Stderr, err)
 	}
 	p.recorder = r
+	adoptUserKinds(r)
 	p.started.Store(true)
 	return r
 }
@@ -58,6 +59,26 @@ func environmentMode() Mode {
 		fmt.Fprintf(os.Stderr, "flight: unknown VTSCOPE=%q: want on, private or off; recording\n", s)
 	}
 	return ModeShared
+}
+
+// environmentSettings are those that $VTSCOPE_SETTINGS names: a name of [SettingsNames], or a file.
+func environmentSettings() *Settings {
+	name := os.Getenv("VTSCOPE_SETTINGS")
+	if name == "" {
+		return nil
+	}
+	s, err := NamedSettings(name)
+	if err != nil {
+		var text []byte
+		if text, err = os.ReadFile(name); err == nil {
+			s, err = ParseSettings(string(text))
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "flight: bad VTSCOPE_SETTINGS=%q: %v; with those of default\n", name, err)
+		return nil
+	}
+	return &s
 }
 
 // Configure sets the options of the process's recorder, which then ignores VTSCOPE. It must be

@@ -45,3 +45,25 @@ func ExampleList() {
 	// Output:
 	// 0 processes, 0 errors
 }
+
+var (
+	customer = flight.TextField("customer")
+	items    = flight.CountField("items")
+	checkout = flight.Register("cart.Checkout", customer, items)
+)
+
+// A program registers an event of its own, records it, and tells what it looks like.
+func ExampleRegister() {
+	span := checkout.Begin(customer.Is("Ann"))
+	span.End(items.Is(3))
+
+	info := checkout.Info()
+	fmt.Println(info.Name)
+	for _, f := range info.Fields {
+		fmt.Printf("  %s: %s\n", f.Name, flight.FieldUses[f.Use].Type)
+	}
+	// Output:
+	// cart.Checkout
+	//   customer: text
+	//   items: u64
+}

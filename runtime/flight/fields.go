@@ -1,60 +1,142 @@
 package flight
 
 import (
+	"encoding/binary"
+	"math"
 	"strconv"
 	"time"
 )
 
-// A FieldUse tells what one of an event's spare words means. The table [FieldUses] is the only list of them: text, JSON and docs
-// derive from it.
+// A Field is what one word of an event, or some of its bits, mean.
+type Field struct {
+	Name string // a lower-case word, or several joined by "-"; a user's field as the user says
+	At   Place
+	Use  FieldUse
+}
+
+// A Place is where in an event a field is.
+type Place uint8
+
+// The places. AtMore + i is word i of the slots that follow the event's own, three words in each.
+const (
+	AtCode    Place = iota // [Event.Code]
+	AtRef                  // the 32 bits of [Event.Stack]
+	AtArg                  // [Event.Arg]
+	AtArgLow               // its low 48 bits
+	AtArgHigh              // its high 16 bits
+	AtMore
+)
+
+const (
+	wordsPerSlot = 3
+	// TextWords is how many words a field of use [FieldText] takes.
+	TextWords = 6
+	// MaxText is the most bytes that such a field holds; longer texts are cut, and end in "…".
+	MaxText = 8 * TextWords
+)
+
+// Word returns the field of an event that is made of these parts; 0 if more has not so many words. Of a text it is the first word.
+func (f Field) Word(code Reason, ref uint32, arg uint64, more []uint64) uint64 {
+	switch f.At {
+	case AtCode:
+		return uint64(code)
+	case AtRef:
+		return uint64(ref)
+	case AtArg:
+		return arg
+	case AtArgLow:
+		return arg & maxHeld
+	case AtArgHigh:
+		return arg >> heldBits
+	}
+	if i := int(f.At - AtMore); i < len(more) {
+		return more[i]
+	}
+	return 0
+}
+
+// Text returns the text of a field of use [FieldText], safe to print.
+func (f Field) Text(more []uint64) string {
+	i := int(f.At) - int(AtMore)
+	if i < 0 || i >= len(more) {
+		return ""
+	}
+	var b [MaxText]byte
+	for j, w := range more[i:min(i+TextWords, len(more))] {
+		binary.LittleEndian.PutUint64(b[8*j:], w)
+	}
+	return fileText(b[:])
+}
+
+// Words returns how many words of the slots after the event's own a user's field takes.
+func (u FieldUse) Words() int {
+	if u == FieldText {
+		return TextWords
+	}
+	return 1
+}
+
+// A FieldUse tells what type and unit a field has. The table [FieldUses] is the only list of them: text, JSON, docs and what is exported
+// derive from it. Values are part of the flight format: append, never renumber.
 type FieldUse uint8
 
-// The meanings a spare word can have.
+// The uses a field can have.
 const (
-	FieldUnused   FieldUse = iota
-	FieldReason            // a [Reason]
-	FieldBlocker           // a [Blocker]
-	FieldThread            // a [ThreadID]; 0 is no thread of ours
-	FieldScope             // a [ScopeID]
-	FieldDuration          // nanoseconds
-	FieldCount             // a plain number
-	FieldHeld              // a [Held]
+	FieldUnused     FieldUse = iota
+	FieldReason              // a [Reason]
+	FieldBlocker             // a [Blocker]; [Blocker.Limit] tells of a time limit
+	FieldThread              // a [ThreadID]; 0 is no thread of ours
+	FieldScope               // a [ScopeID]; 0 is the root
+	FieldDuration            // nanoseconds
+	FieldCount               // a number of things
+	FieldStack               // a [StackID]; 0 none
+	FieldString              // a [StringID]
+	FieldScopeIndex          // a [ScopeIndex]
+	FieldScheduler           // a [SchedulerID]
+	FieldFlags               // [RecordFlags]
+	FieldTicks               // a moment, [Ticks]; 0 none
+	FieldUserKind            // a number of a [UserKind]
+	FieldText                // a short text, in [TextWords] words
+	FieldInt                 // a signed number
+	FieldFloat               // an IEEE 754 number of 64 bits
+	FieldBool                // 0 or 1
+	FieldBytes               // a number of bytes
 
 	FieldUseCount
 )
 
-// A FieldInfo is a row of the table of meanings.
+// A FieldInfo is a row of the table of uses.
 type FieldInfo struct {
-	Name string                // what docs call it
-	Text func(v uint64) string // "" if v says nothing
-	// Parts splits v for JSON and tables: one part, or several where a word holds several things.
-	Parts func(v uint64) []FieldPart
+	Name string              // what docs call it
+	Type string              // of the value: u8, u16, u32, u64, i64, f64, bool or text
+	Unit string              // "" if it has none
+	Text func(uint64) string // "" if the value says nothing. Of what only a reader of the file can resolve, the bare number
 }
 
-// A FieldPart is one thing that a word holds. Its name ends in _ns if it is a duration.
-type FieldPart struct {
-	Name  string
-	Value any // a uint64 or a string
-}
-
-// FieldUses describes every meaning, indexed by [FieldUse].
+// FieldUses describes every use, indexed by [FieldUse].
 var FieldUses = [FieldUseCount]FieldInfo{
-	FieldUnused:   {"", func(uint64) string { return "" }, func(uint64) []FieldPart { return nil }},
-	FieldReason:   {"reason", reasonText, func(v uint64) []FieldPart { return []FieldPart{{"reason", reasonText(v)}} }},
-	FieldBlocker:  {"blocker", blockerText, func(v uint64) []FieldPart { return []FieldPart{{"blocker", blockerText(v)}} }},
-	FieldThread:   {"thread", idText, func(v uint64) []FieldPart { return []FieldPart{{"thread", v}} }},
-	FieldScope:    {"scope", idText, func(v uint64) []FieldPart { return []FieldPart{{"scope", v}} }},
-	FieldDuration: {"duration", durationText, func(v uint64) []FieldPart { return []FieldPart{{"duration_ns", v}} }},
-	FieldCount:    {"count", countText, func(v uint64) []FieldPart { return []FieldPart{{"count", v}} }},
-	FieldHeld: {"duration, victims", func(v uint64) string { return Held(v).String() }, func(v uint64) []FieldPart {
-		return []FieldPart{{"duration_ns", uint64(Held(v).Duration())}, {"victims", Held(v).Victims()}}
-	}},
+	FieldUnused:     {"", "", "", func(uint64) string { return "" }},
+	FieldReason:     {"reason", "u8", "", func(v uint64) string { return Reason(v).String() }},
+	FieldBlocker:    {"blocker", "u64", "", func(v uint64) string { return (Blocker(v) &^ blockerLimited).String() }},
+	FieldThread:     {"thread", "u64", "", idText},
+	FieldScope:      {"scope", "u64", "", idText},
+	FieldDuration:   {"duration", "u64", "ns", func(v uint64) string { return time.Duration(v).String() }},
+	FieldCount:      {"count", "u64", "", countText},
+	FieldStack:      {"stack", "u32", "", idText},
+	FieldString:     {"string", "u32", "", idText},
+	FieldScopeIndex: {"position of a scope's record", "u32", "", countText},
+	FieldScheduler:  {"scheduler", "u16", "", idText},
+	FieldFlags:      {"flags", "u8", "", countText},
+	FieldTicks:      {"moment", "u64", "ticks", countText},
+	FieldUserKind:   {"event of the program", "u32", "", idText},
+	FieldText:       {"text", "text", "", func(uint64) string { return "" }},
+	FieldInt:        {"number", "i64", "", func(v uint64) string { return strconv.FormatInt(int64(v), 10) }},
+	FieldFloat:      {"number", "f64", "", func(v uint64) string { return strconv.FormatFloat(math.Float64frombits(v), 'g', -1, 64) }},
+	FieldBool:       {"yes or no", "bool", "", func(v uint64) string { return strconv.FormatBool(v != 0) }},
+	FieldBytes:      {"size", "u64", "bytes", countText},
 }
 
-func reasonText(v uint64) string   { return Reason(v).String() }
-func blockerText(v uint64) string  { return Blocker(v).String() }
-func durationText(v uint64) string { return time.Duration(v).String() }
-func countText(v uint64) string    { return strconv.FormatUint(v, 10) }
+func countText(v uint64) string { return strconv.FormatUint(v, 10) }
 
 func idText(v uint64) string {
 	if v == 0 {

@@ -17,7 +17,7 @@ func recordFigures(r *Recorder, stack StackID) {
 	var ready, slice Histogram
 	ready[BucketOf(time.Millisecond)] = 61
 	slice[BucketOf(time.Microsecond)] = 122
-	s.Write(Now(), &figures, &ready, &slice)
+	s.Write(Now(), &figures, &ready, &slice, new(Histogram))
 	r.OpenScheduler(2, "gone", Now()).Close()
 	r.CountPin(stack, ReasonPinnedGo, 3*time.Millisecond, 2, Now())
 	r.CountPin(stack, ReasonPinnedGo, 5*time.Millisecond, 1, Now())
@@ -35,7 +35,7 @@ func TestFiguresOfTheGoldenRecordings(t *testing.T) {
 	if len(schedulers) != 0 || len(sites) != 0 || err != nil || err2 != nil {
 		t.Errorf("before they were recorded: got %v, %v, %v, %v; want nothing", schedulers, sites, err, err2)
 	}
-	for _, path := range []string{unpacked(t, figuresGolden), golden(t)} {
+	for _, path := range []string{unpacked(t, figuresGolden), unpacked(t, blockerGolden), golden(t)} {
 		r, err := Open(path)
 		if err != nil {
 			t.Fatal(err)
@@ -81,7 +81,7 @@ func TestARecorderOfThisProcessTellsFigures(t *testing.T) {
 	}
 	again.Close()
 	var off *Recorder
-	off.OpenScheduler(1, "x", 0).Write(0, new([FigureCount]uint64), new(Histogram), new(Histogram))
+	off.OpenScheduler(1, "x", 0).Write(0, new([FigureCount]uint64), new(Histogram), new(Histogram), new(Histogram))
 	off.OpenScheduler(1, "x", 0).Close()
 	off.CountPin(0, 0, 0, 0, 0)
 }
@@ -202,8 +202,8 @@ func TestTablesAreWhole(t *testing.T) {
 		if u == FieldReason {
 			v = uint64(ReasonPark)
 		}
-		if i.Name == "" || i.Text(v) == "" || len(i.Parts(v)) == 0 {
-			t.Errorf("use %d: got %q, %q, %v", u, i.Name, i.Text(v), i.Parts(v))
+		if i.Name == "" || i.Type == "" || (i.Text(v) == "") != (u == FieldText) {
+			t.Errorf("use %d: got %q, %q, %q", u, i.Name, i.Type, i.Text(v))
 		}
 	}
 }
@@ -222,4 +222,41 @@ func TestAThreadsSchedulerComesBack(t *testing.T) {
 	check(300)
 	rec.Moved(65535)
 	check(65535)
+}
+
+func TestCountsHoldWhatRingsForgot(t *testing.T) {
+	r := newTest(t)
+	g := r.AcquireRing(0, 1, 16)
+	for range 100 {
+		g.Emit(Now(), EventMount, 0, 0, 1, 0)
+		g.Emit(Now(), EventPark, ReasonSleep, 0, 1, 0)
+	}
+	g.Emit(Now(), EventPark, ReasonLock, 0, 1, 0)
+	c, err := openFile(t, r).Counts()
+	if err != nil || c.Kinds[EventMount] != 100 || c.Kinds[EventPark] != 101 || c.Parks[ReasonSleep] != 100 || c.Parks[ReasonLock] != 1 {
+		t.Errorf("got %+v, %v; want 100 mounts, 101 parks, 100 of them sleeps", c, err)
+	}
+}
+
+func TestPinsAreReadAsTheyWereTold(t *testing.T) {
+	r := newTest(t)
+	rec := r.OpenScheduler(1, "default", Now())
+	var pinned, want Histogram
+	for i := range pinned {
+		pinned[i] = uint64(i + 1)
+		want[max(i, pinnedFirst)] += uint64(i + 1)
+	}
+	rec.Write(Now(), new([FigureCount]uint64), new(Histogram), new(Histogram), &pinned)
+	reader, err := r.Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	rows, err := reader.Schedulers()
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("got %+v, %v; want one scheduler", rows, err)
+	}
+	if rows[0].Pinned != want || rows[0].Slice != (Histogram{}) {
+		t.Errorf("got %v, slices %v; want %v and none", rows[0].Pinned, rows[0].Slice, want)
+	}
 }

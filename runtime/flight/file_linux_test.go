@@ -3,6 +3,7 @@ package flight
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -135,6 +136,38 @@ func TestLimitOfFileSizesIsRespected(t *testing.T) {
 	r, warned := newIn(t, dir)
 	if r.Path() != "" || !strings.Contains(warned(), "limit of file sizes") {
 		t.Errorf("got path %q, warning %q", r.Path(), warned())
+	}
+}
+
+func TestRecorderLeavesAddressSpaceToTheProgram(t *testing.T) {
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &old); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages uint64
+	if _, err := fmt.Sscan(string(text), &pages); err != nil {
+		t.Fatal(err)
+	}
+	const room = 8 << 20
+	for size, want := range map[int]bool{room / 4: true, 4 * room: false} {
+		limit := syscall.Rlimit{Cur: pages*uint64(os.Getpagesize()) + spareSpace + room, Max: old.Max}
+		if err := syscall.Setrlimit(syscall.RLIMIT_AS, &limit); err != nil {
+			t.Skipf("needs to set a limit of address space: %v", err)
+		}
+		err := spaceFor(size)
+		if e := syscall.Setrlimit(syscall.RLIMIT_AS, &old); e != nil {
+			t.Fatal(e)
+		}
+		if (err == nil) != want || err != nil && !noSpace(err) {
+			t.Errorf("%d bytes beside %d to spare and %d more: got %v, want room: %v", size, spareSpace, room, err, want)
+		}
+	}
+	if err := spaceFor(1 << 50); err != nil && old.Cur == math.MaxUint64 {
+		t.Errorf("without a limit: got %v", err)
 	}
 }
 
@@ -382,6 +415,26 @@ func TestProcessInAnUnknownDirectoryIsFound(t *testing.T) {
 	}
 }
 
+func TestFileOfALiveProcessIsFoundAfterItWasRemoved(t *testing.T) {
+	dir := tmpfsDir(t)
+	t.Setenv("VTSCOPE_DIR", dir)
+	w := startWriter(t, "run", dir)
+	if err := os.Remove(w.Path); err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenPID(w.cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if p := r.Process(); p.PID != w.cmd.Process.Pid || p.Status != StatusRunning {
+		t.Errorf("got %+v", p)
+	}
+	if _, err := r.Threads(t.Context(), func([]ThreadRow) {}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOpenTellsWhatIsWrong(t *testing.T) {
 	dir := tmpfsDir(t)
 	t.Setenv("VTSCOPE_DIR", dir)
@@ -394,6 +447,14 @@ func TestOpenTellsWhatIsWrong(t *testing.T) {
 	for path, want := range map[string]error{empty: ErrFormat, garbage: ErrFormat, fifo: ErrFormat, dir: ErrFormat, filepath.Join(dir, "no"): os.ErrNotExist} {
 		if _, err := Open(path); !errors.Is(err, want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("open %s: got %v, want %v with the path", path, err, want)
+		}
+	}
+	if list, errs := List(); len(list)+len(errs) != 0 {
+		t.Errorf("got %+v, errors %v, of files that may be about to begin", list, errs)
+	}
+	for _, path := range []string{empty, garbage, fifo} {
+		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-time.Minute)); err != nil {
+			t.Fatal(err)
 		}
 	}
 	list, errs := List()

@@ -1,5 +1,7 @@
 package flight
 
+import "time"
+
 // A Kind names a sort of event. The table [Kinds] is the only list of them: encoder, reader,
 // text form, page legend and docs derive from it.
 type Kind uint8
@@ -25,40 +27,184 @@ const (
 	EventMonopolized
 	EventStarved
 	EventDeadlock
+	EventMore
+	EventThreadName
+	EventQueued
+	EventSlice
+	EventSteal
+	EventCompensated
+	EventScopeCancel
+	EventScopeDeadline
+	EventLockWait
+	EventLockHold
+	EventTimerLate
+	EventLocalSet
+	EventMark
+	EventSpanBegin
+	EventSpanEnd
+	EventSettings
+	EventIO
+	EventPoll
+	EventExhausted
 
 	KindCount
 )
 
 // A KindInfo is a row of the table of kinds.
 type KindInfo struct {
-	Name  string   // one lower-case word or two joined by "-"
-	About string   // one sentence, no full stop
-	Code  FieldUse // meaning of [Event.Code]
-	Arg   FieldUse // meaning of [Event.Arg]
-	Stack bool     // whether [Event.Stack] can be set
+	Name     string // lower-case words joined by "-"
+	Category Category
+	About    string  // one sentence, no full stop
+	Fields   []Field // beside time, carrier and thread, which every event has
+	More     int     // slots that follow the event's own; those of a user's kind have as many as that says
+	Default  Setting // in the settings "default"
+	Profile  Setting // in the settings "profile"
+	Cost     Cost
+	// Span tells that the event is told at the end of what took the time of its field of use [FieldDuration]; it began that much before.
+	Span bool
 }
+
+// A Category is what kinds of events belong to.
+type Category string
+
+// The categories.
+const (
+	CategoryThreads   Category = "Threads"
+	CategoryScheduler Category = "Scheduler"
+	CategoryPinning   Category = "Pinning"
+	CategoryScopes    Category = "Scopes"
+	CategoryLocks     Category = "Locks"
+	CategoryTimers    Category = "Timers"
+	CategoryIO        Category = "I/O"
+	CategoryProgram   Category = "Program" // of the user's own
+	CategoryRecorder  Category = "Recorder"
+)
+
+// A Cost is how often a kind's events happen, which is what they cost.
+type Cost uint8
+
+// The classes of cost.
+const (
+	CostRare   Cost = iota // some in a second
+	CostThread             // some for each thread
+	CostSwitch             // one or more for each switch of threads
+	CostUser               // as often as the program says
+
+	costCount
+)
+
+var costNames = [costCount]string{"rare", "per thread", "per switch", "as the program says"}
+
+// String returns, for example, "per switch".
+func (c Cost) String() string {
+	if c < costCount {
+		return costNames[c]
+	}
+	return "unknown"
+}
+
+const ms = time.Millisecond
+
+var (
+	on  = Setting{On: true}
+	off = Setting{}
+)
+
+func over(d time.Duration) Setting { return Setting{On: true, Threshold: d} }
+
+func stacked(s Setting) Setting { s.Stack, s.Depth = true, maxStackDepth; return s }
+
+// Fields that several kinds have.
+var (
+	fieldReason   = Field{"reason", AtCode, FieldReason}
+	fieldStack    = Field{"stack", AtRef, FieldStack}
+	fieldBlocker  = Field{"blocker", AtArg, FieldBlocker}
+	fieldBy       = Field{"by", AtArg, FieldThread}
+	fieldScope    = Field{"scope", AtArg, FieldScope}
+	fieldHeld     = Field{"duration", AtArgLow, FieldDuration}
+	fieldVictims  = Field{"victims", AtArgHigh, FieldCount}
+	fieldDuration = Field{"duration", AtArg, FieldDuration}
+	fieldUserKind = Field{"event", AtRef, FieldUserKind}
+)
 
 // Kinds describes every kind of event, indexed by [Kind].
 var Kinds = [KindCount]KindInfo{
-	EventNone:         {Name: "none", About: "an empty slot"},
-	EventThreadStart:  {Name: "thread-start", About: "a thread was handed to its scheduler for the first time", Arg: FieldThread},
-	EventThreadEnd:    {Name: "thread-end", About: "a thread's body returned, panicked or called Goexit", Code: FieldReason},
-	EventMount:        {Name: "mount", About: "a thread began to execute on a carrier"},
-	EventUnmount:      {Name: "unmount", About: "a thread left its carrier", Code: FieldReason},
-	EventPark:         {Name: "park", About: "a thread gave up its carrier until it is unparked", Code: FieldReason, Arg: FieldBlocker, Stack: true},
-	EventUnpark:       {Name: "unpark", About: "a parked thread was made runnable", Arg: FieldThread},
-	EventYield:        {Name: "yield", About: "a thread offered its carrier to others"},
-	EventPinned:       {Name: "pinned", About: "a thread blocked while it held its carrier", Code: FieldReason, Arg: FieldHeld, Stack: true},
-	EventScopeOpen:    {Name: "scope-open", About: "a scope was opened", Arg: FieldScope},
-	EventScopeFork:    {Name: "scope-fork", About: "a thread was forked in a scope", Arg: FieldScope},
-	EventScopeJoin:    {Name: "scope-join", About: "the owner waited for a scope's threads", Arg: FieldScope},
-	EventScopeClose:   {Name: "scope-close", About: "a scope was closed", Arg: FieldScope},
-	EventCarrierStart: {Name: "carrier-start", About: "a carrier joined its scheduler"},
-	EventCarrierStop:  {Name: "carrier-stop", About: "a carrier left its scheduler"},
-	EventSubmitFailed: {Name: "submit-failed", About: "a scheduler refused a thread that was started or unparked", Arg: FieldThread},
-	EventMonopolized:  {Name: "monopolized", About: "a thread computed for long without a scheduling point", Code: FieldReason, Arg: FieldHeld, Stack: true},
-	EventStarved:      {Name: "starved", About: "queued threads found no free carrier for long: one event for each place where threads hold theirs, with one of them", Code: FieldReason, Arg: FieldHeld, Stack: true},
-	EventDeadlock:     {Name: "deadlock", About: "a thread waits in a circle of threads that wait for each other: one event for each, in the debug build", Code: FieldReason, Arg: FieldBlocker, Stack: true},
+	EventNone: {Name: "none", About: "an empty slot"},
+	EventThreadStart: {Name: "thread-start", Category: CategoryThreads, About: "a thread was handed to its scheduler for the first time",
+		Fields: []Field{{"flags", AtCode, FieldFlags}, {"record", AtRef, FieldScopeIndex}, fieldBy}, Default: on, Profile: on, Cost: CostThread},
+	EventThreadEnd: {Name: "thread-end", Category: CategoryThreads, About: "a thread's body returned, panicked or called Goexit",
+		Fields: []Field{fieldReason, {"mounts", AtRef, FieldCount}, {"run", AtArg, FieldDuration}}, Default: on, Profile: on, Cost: CostThread},
+	EventMount: {Name: "mount", Category: CategoryThreads, About: "a thread began to execute on a carrier", Default: on, Profile: on, Cost: CostSwitch},
+	EventUnmount: {Name: "unmount", Category: CategoryThreads, About: "a thread left its carrier",
+		Fields: []Field{fieldReason}, Default: on, Profile: on, Cost: CostSwitch},
+	EventPark: {Name: "park", Category: CategoryThreads, About: "a thread gave up its carrier until it is unparked",
+		Fields: []Field{fieldReason, fieldBlocker, fieldStack}, Default: stacked(on), Profile: stacked(on), Cost: CostSwitch},
+	EventUnpark: {Name: "unpark", Category: CategoryThreads, About: "a parked thread was made runnable",
+		Fields: []Field{fieldBy}, Default: on, Profile: on, Cost: CostSwitch},
+	EventYield: {Name: "yield", Category: CategoryThreads, About: "a thread offered its carrier to others", Default: on, Profile: on, Cost: CostSwitch},
+	EventPinned: {Name: "pinned", Category: CategoryPinning, About: "a thread blocked while it held its carrier",
+		Fields: []Field{fieldReason, fieldHeld, fieldVictims, fieldStack}, Default: stacked(on), Profile: stacked(on), Span: true},
+	EventScopeOpen: {Name: "scope-open", Category: CategoryScopes, About: "a scope was opened",
+		Fields: []Field{fieldScope, {"name", AtRef, FieldString}, {"parent", AtMore, FieldScope}, {"deadline", AtMore + 1, FieldTicks}, {"record", AtMore + 2, FieldScopeIndex}},
+		More:   1, Default: on, Profile: on, Cost: CostThread},
+	EventScopeFork: {Name: "scope-fork", Category: CategoryScopes, About: "a thread was forked in a scope",
+		Fields: []Field{fieldScope}, Default: on, Profile: on, Cost: CostThread},
+	EventScopeJoin: {Name: "scope-join", Category: CategoryScopes, About: "the owner waited for a scope's threads",
+		Fields: []Field{fieldScope}, Default: on, Profile: on, Cost: CostThread},
+	EventScopeClose: {Name: "scope-close", Category: CategoryScopes, About: "a scope was closed",
+		Fields: []Field{fieldScope}, Default: on, Profile: on, Cost: CostThread},
+	EventCarrierStart: {Name: "carrier-start", Category: CategoryScheduler, About: "a carrier joined its scheduler",
+		Fields: []Field{{"scheduler", AtRef, FieldScheduler}}, Default: on, Profile: on},
+	EventCarrierStop: {Name: "carrier-stop", Category: CategoryScheduler, About: "a carrier left its scheduler",
+		Fields: []Field{{"scheduler", AtRef, FieldScheduler}}, Default: on, Profile: on},
+	EventSubmitFailed: {Name: "submit-failed", Category: CategoryScheduler, About: "a scheduler refused a thread that was started or unparked",
+		Fields: []Field{fieldBy}, Default: on, Profile: on},
+	EventMonopolized: {Name: "monopolized", Category: CategoryPinning, About: "a thread computed for long without a scheduling point",
+		Fields: []Field{fieldReason, fieldHeld, fieldVictims, fieldStack}, Default: stacked(on), Profile: stacked(on), Span: true},
+	EventStarved: {Name: "starved", Category: CategoryPinning, About: "queued threads found no free carrier for long: one event for each place where threads hold theirs, with one of them",
+		Fields: []Field{fieldReason, fieldHeld, fieldVictims, fieldStack}, Default: stacked(on), Profile: stacked(on), Span: true},
+	EventDeadlock: {Name: "deadlock", Category: CategoryLocks, About: "a thread waits in a circle of threads that wait for each other: one event for each, in the debug build",
+		Fields: []Field{fieldReason, fieldBlocker, fieldStack}, Default: stacked(on), Profile: stacked(on)},
+	EventMore: {Name: "more", Category: CategoryRecorder, About: "what the event before it had no room for"},
+	EventThreadName: {Name: "thread-name", Category: CategoryThreads, About: "a thread was given a name",
+		Fields: []Field{{"name", AtMore, FieldText}}, More: 2, Default: on, Profile: on, Cost: CostThread},
+	EventQueued: {Name: "queued", Category: CategoryScheduler, About: "a thread was mounted that had waited for a carrier",
+		Fields: []Field{fieldDuration}, Default: over(20 * ms), Profile: over(1 * ms), Cost: CostSwitch, Span: true},
+	EventSlice: {Name: "slice", Category: CategoryScheduler, About: "a thread left its carrier that had executed for long",
+		Fields: []Field{fieldReason, fieldDuration}, Default: over(20 * ms), Profile: over(1 * ms), Cost: CostSwitch, Span: true},
+	EventSteal: {Name: "steal", Category: CategoryScheduler, About: "a carrier took threads from another one's queue",
+		Fields: []Field{{"threads", AtArg, FieldCount}}, Default: off, Profile: on, Cost: CostSwitch},
+	EventCompensated: {Name: "compensated", Category: CategoryScheduler, About: "a carrier was added because others are held",
+		Fields: []Field{{"held", AtArg, FieldCount}}, Default: on, Profile: on},
+	EventScopeCancel: {Name: "scope-cancel", Category: CategoryScopes, About: "a scope was cancelled",
+		Fields: []Field{fieldScope}, Default: on, Profile: on, Cost: CostThread},
+	EventScopeDeadline: {Name: "scope-deadline", Category: CategoryScopes, About: "the deadline of a scope passed before its threads had ended",
+		Fields: []Field{fieldScope}, Default: on, Profile: on, Cost: CostThread},
+	EventLockWait: {Name: "lock-wait", Category: CategoryLocks, About: "a thread that had waited for a lock or for permits was woken",
+		Fields: []Field{fieldReason, fieldBlocker, fieldStack, {"duration", AtMore, FieldDuration}, {"by", AtMore + 1, FieldThread}},
+		More:   1, Default: stacked(over(20 * ms)), Profile: stacked(over(1 * ms)), Cost: CostSwitch, Span: true},
+	EventLockHold: {Name: "lock-hold", Category: CategoryLocks, About: "a lock was released that others waited for; it was held at least so long while they did",
+		Fields: []Field{fieldBlocker, fieldStack, {"duration", AtMore, FieldDuration}, {"waiters", AtMore + 1, FieldCount}},
+		More:   1, Default: stacked(over(20 * ms)), Profile: stacked(over(1 * ms)), Cost: CostSwitch, Span: true},
+	EventTimerLate: {Name: "timer-late", Category: CategoryTimers, About: "a thread's time was over, and its timer ended the wait later than that",
+		Fields: []Field{{"late", AtArg, FieldDuration}}, Default: over(20 * ms), Profile: over(1 * ms), Cost: CostSwitch, Span: true},
+	EventLocalSet: {Name: "local-set", Category: CategoryThreads, About: "a thread gave a thread-local variable a value",
+		Fields: []Field{{"name", AtRef, FieldString}}, Default: off, Profile: off, Cost: CostUser},
+	EventMark: {Name: "mark", Category: CategoryProgram, About: "an event of the program's own happened",
+		Fields: []Field{fieldUserKind, {"stack", AtArg, FieldStack}}, Default: on, Profile: on, Cost: CostUser},
+	EventSpanBegin: {Name: "span-begin", Category: CategoryProgram, About: "a span of the program's own began",
+		Fields: []Field{fieldUserKind, {"stack", AtArg, FieldStack}}, Default: on, Profile: on, Cost: CostUser},
+	EventSpanEnd: {Name: "span-end", Category: CategoryProgram, About: "a span of the program's own ended",
+		Fields: []Field{fieldUserKind, fieldDuration}, Default: on, Profile: on, Cost: CostUser, Span: true},
+	EventSettings: {Name: "settings", Category: CategoryRecorder, About: "the settings of the recorder were changed",
+		Fields: []Field{{"settings", AtRef, FieldString}}, Default: on, Profile: on},
+	EventIO: {Name: "io", Category: CategoryIO, About: "an operation of a thread on a socket or a file took long, with all its waits",
+		Fields: []Field{fieldReason, fieldBlocker, fieldStack, {"duration", AtMore, FieldDuration}, {"bytes", AtMore + 1, FieldBytes}, {"with", AtMore + 2, FieldText}},
+		More:   3, Default: stacked(over(20 * ms)), Profile: stacked(over(1 * ms)), Cost: CostSwitch, Span: true},
+	EventPoll: {Name: "poll", Category: CategoryIO, About: "a poller found descriptors ready",
+		Fields: []Field{{"poller", AtRef, FieldInt}, {"ready", AtArg, FieldCount}}, Default: off, Profile: on, Cost: CostSwitch},
+	EventExhausted: {Name: "exhausted", Category: CategoryIO, About: "a connection waits to be accepted, since no descriptors are left",
+		Fields: []Field{fieldBlocker}, Default: on, Profile: on},
 }
 
 // String returns the kind's name.
@@ -141,6 +287,13 @@ const (
 	ReasonIO
 	ReasonRejected
 	ReasonMonopoly
+	ReasonRead
+	ReasonWrite
+	ReasonAccept
+	ReasonConnect
+	ReasonDial
+	ReasonLookup
+	ReasonFile
 
 	ReasonCount
 )
@@ -167,14 +320,30 @@ var Reasons = [ReasonCount]ReasonInfo{
 	ReasonPinnedOSThread: {"os-thread", "locked to an OS thread"},
 	ReasonPinnedSection:  {"pin-section", "inside an explicit pin section"},
 	ReasonPinnedGo:       {"go-operation", "blocked in a channel, mutex or call that the runtime cannot see"},
-	ReasonIO:             {"io", "waits for a socket, file or pipe"},
+	ReasonIO:             {"io", "waits for a call that is made elsewhere"},
 	ReasonRejected:       {"rejected", "its scheduler refused it"},
 	ReasonMonopoly:       {"monopoly", "computes for long without a scheduling point; its stack is a guess: inner frames may be of calls that have returned"},
+	ReasonRead:           {"read", "waits until a socket or pipe has something to read"},
+	ReasonWrite:          {"write", "waits until a socket or pipe takes more"},
+	ReasonAccept:         {"accept", "waits for a connection to its listener"},
+	ReasonConnect:        {"connect", "waits for the answer to a connection that it makes"},
+	ReasonDial:           {"dial", "waits for one of several connections that are tried"},
+	ReasonLookup:         {"lookup", "waits for the addresses of a name"},
+	ReasonFile:           {"file", "waits for an operation on a file"},
 }
 
 // Guessed reports whether a stack that is recorded with the reason is what could be seen of a thread that executed meanwhile: the outer frames are right, an
 // inner one may be of a call that has returned.
 func (r Reason) Guessed() bool { return r == ReasonMonopoly }
+
+// Outside reports whether who waits for the reason waits for what is outside of the process, so that how long says nothing about the program.
+func (r Reason) Outside() bool {
+	switch r {
+	case ReasonIO, ReasonRead, ReasonWrite, ReasonAccept, ReasonConnect, ReasonDial, ReasonLookup, ReasonFile:
+		return true
+	}
+	return false
+}
 
 // String returns the reason's name.
 func (r Reason) String() string {

@@ -4,8 +4,8 @@ package flight
 // endian, structs have no implicit padding, and TestLayoutMatchesTheSpecification pins every offset.
 
 const (
-	// FormatVersion is the version of the flight format this package writes.
-	FormatVersion = 1
+	// FormatVersion is the version of the flight format this package writes. It reads all versions from 1 on.
+	FormatVersion = 2
 
 	formatMagic = "vtscope\x00flight\x00\n"
 
@@ -16,7 +16,8 @@ const (
 	maxFileString = 4096     // bytes of one interned string
 
 	segmentEntrySize = 32
-	ringHeaderSize   = 512
+	ringHeaderSize   = 1024
+	ringHeaderSizeV1 = 512
 	eventSize        = 32
 	recordSize       = 64
 	scopeSize        = 64
@@ -44,11 +45,23 @@ const (
 	waitSegmentSize      = 64 << 10
 	waitsPerSegment      = waitSegmentSize / waitSize
 	waitSize             = 64
+	userKindSegmentSize  = 64 << 10
+	userKindsPerSegment  = userKindSegmentSize / userKindSize
+	userKindSize         = 256
+	maxUserFields        = 16
+	pollerSegmentSize    = 64 << 10
+	pollersPerSegment    = pollerSegmentSize / pollerSize
+	pollerSize           = 128
+	totalsSegmentSize    = scopesPerSegment * totalsSize
+	totalsSize           = 64
 	figureSlots          = 64
+	pinnedFirst          = 8
 	recordSchedulerShift = 16 // in the flags of a thread's record
 
 	maxStackDepth = 64
-	kindSlots     = 32
+	kindSlots     = 64
+	kindSlotsV1   = 32
+	reasonSlots   = 32
 )
 
 // A segmentKind is what a segment holds.
@@ -67,11 +80,14 @@ const (
 	segmentPinSite
 	segmentBlocker
 	segmentWait
+	segmentUserKind
+	segmentTotals
+	segmentPoller
 
 	segmentKindCount
 )
 
-var segmentKindNames = [segmentKindCount]string{"none", "ring", "thread", "scope", "name", "string", "stack", "symbol", "scheduler", "pin site", "blocker", "wait"}
+var segmentKindNames = [segmentKindCount]string{"none", "ring", "thread", "scope", "name", "string", "stack", "symbol", "scheduler", "pin site", "blocker", "wait", "user kind", "totals", "poller"}
 
 func (k segmentKind) String() string {
 	if k < segmentKindCount {
@@ -128,13 +144,47 @@ type fileHeader struct {
 	Heartbeat  int64  // CLOCK_REALTIME of the newest sign of life, nanoseconds
 	PIDSpace   uint64 // inode of the pid namespace PID belongs to, 0 unknown
 	Lost       [lostSlots]uint64
-	LostKinds  [kindSlots]uint64 // dropped events by kind
-	Address    uint64            // of this header in the process
+	LostKinds  [kindSlotsV1]uint64 // dropped events by kind
+	Address    uint64              // of this header in the process
 	GoArch     [16]byte
 	GoVersion  [64]byte
 	Program    [64]byte
 	Exe        [1024]byte
 	LostMore   [lostSlots]uint64
+	LostLater  [kindSlots - kindSlotsV1]uint64 // of the kinds that LostKinds has no room for
+	Settings   settingsRecord
+}
+
+// settingsRecord tells the [Settings].
+type settingsRecord struct {
+	Ver     uint32
+	Name    uint32
+	Changed uint64 // ticks
+	Flags   uint32
+	_       [12]byte
+	Kinds   [kindSlots]settingRow
+}
+
+// settingRow is a [Setting].
+type settingRow struct {
+	Word      uint64 // threshold in nanoseconds | depth<<48 | flags
+	Every     uint32
+	PerSecond uint32
+}
+
+const (
+	settingDepthShift        = 48
+	settingOn         uint64 = 1 << 56
+	settingStack      uint64 = 1 << 57
+	settingsCPUTime          = 1
+)
+
+// lostKind returns the counter of dropped events of a kind.
+func (h *fileHeader) lostKind(k Kind) *uint64 {
+	if k %= kindSlots; k >= kindSlotsV1 {
+		return &h.LostLater[k-kindSlotsV1]
+	}
+	return &h.LostKinds[k]
 }
 
 // segmentEntry is a row of the directory, which starts at headerPage.
@@ -157,6 +207,7 @@ type ringHeader struct {
 	Scheduler uint32 // the carrier's, 0: not known
 	_         [76]byte
 	Counts    [kindSlots]uint64
+	Parks     [reasonSlots]uint64 // of Counts, the parks by reason
 	_         [128]byte
 }
 
@@ -184,9 +235,10 @@ type coldRecord struct {
 	Created uint64
 	Creator uint64
 	G       uint64 // address of the runtime.g of the goroutine it runs on
-	GoID    uint64
+	CPU     uint64 // ticks on a processor, where that is measured
 	Entry   uint64 // pc of the body
-	_       [16]byte
+	Run     uint64 // ticks mounted and not pinned, up to when it was mounted last
+	Ready   uint64 // ticks runnable, as Run
 }
 
 // scopeRecord describes a scope.
@@ -217,7 +269,7 @@ type schedulerRecord struct {
 	Figures [figureSlots]uint64
 	Ready   [HistogramBuckets]uint64
 	Slice   [HistogramBuckets]uint64
-	_       [448]byte
+	Pinned  [HistogramBuckets - pinnedFirst]uint64 // from bucket pinnedFirst on, which counts the shorter ones too
 }
 
 // pinSiteRecord counts the pins of one place, for one reason.
@@ -248,7 +300,26 @@ type blockerRecord struct {
 	Waiters   uint32
 	_         [8]byte
 	Holders   [HoldersKept]holderRecord
-	_         [64]byte
+	Local     [16]byte // of a socket: its address, as IPv6; or zero
+	Remote    [16]byte
+	Ports     uint32 // local port | remote port<<16
+	Pollers   uint32 // numbers of the poller for reading | for writing<<16; 0: none
+	_         [24]byte
+}
+
+// pollerRecord describes what makes threads go on that wait for the world outside.
+type pollerRecord struct {
+	Ver     uint32
+	Kind    uint8 // 0: the record is free
+	_       uint8
+	Number  uint16
+	Watched uint64
+	Wakeups uint64
+	Ready   uint64
+	Failed  uint64
+	Last    uint64 // ticks
+	Batches [PollerBatches]uint32
+	_       [48]byte
 }
 
 // holderRecord is one of the holders of a blocker.
@@ -267,6 +338,38 @@ type waitRecord struct {
 	Until   uint64 // ticks; 0: without a limit
 	Stack   uint32
 	_       [20]byte
+}
+
+// userKindRecord describes a kind of events of the program's own.
+type userKindRecord struct {
+	Ver     uint32
+	Name    uint32 // 0: the record is free
+	Fields  uint32
+	_       uint32
+	Setting settingRow
+	_       [32]byte
+	Field   [maxUserFields]userFieldRecord
+	_       [64]byte
+}
+
+// userFieldRecord is a field of a userKindRecord.
+type userFieldRecord struct {
+	Name uint32
+	At   uint16 // word after the event's own
+	Use  uint16
+}
+
+// totalsRecord is what the threads of a scope that have ended used, those of the scopes in it that are closed included. Its place in its segment is that of
+// the scope's record in its. Words are added to atomically.
+type totalsRecord struct {
+	Scope  uint64 // id
+	Ended  uint64 // threads
+	Mounts uint64
+	Run    uint64 // ticks mounted and not pinned
+	Ready  uint64 // ticks runnable
+	Park   uint64 // ticks of the rest of their lives
+	CPU    uint64 // ticks on a processor, where that was measured
+	Pins   uint64
 }
 
 // nameRecord holds a thread's name.

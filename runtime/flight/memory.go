@@ -11,6 +11,8 @@ type memory interface {
 	reserve(size int) (unsafe.Pointer, uint64, error)
 	// readAt copies from what was handed out; n < len(p) means beyond the end.
 	readAt(p []byte, offset uint64) (n int)
+	// gone reports whether somebody else has taken the name of the file away, so that new readers do not find it.
+	gone() bool
 	// remove takes the name of the file away. What was handed out stays usable.
 	remove() error
 }
@@ -27,6 +29,9 @@ func newPrivateMemory() *privateMemory { return &privateMemory{} }
 
 func (m *privateMemory) reserve(size int) (unsafe.Pointer, uint64, error) {
 	size = alignUp(size, segmentAlign)
+	if err := spaceFor(size); err != nil {
+		return nil, 0, err
+	}
 	b, err := anonymous(size)
 	if err != nil {
 		return nil, 0, err
@@ -52,5 +57,7 @@ func (m *privateMemory) readAt(p []byte, offset uint64) int {
 	}
 	return n
 }
+
+func (m *privateMemory) gone() bool { return false }
 
 func (m *privateMemory) remove() error { return nil }

@@ -3,9 +3,11 @@ package flight
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"unsafe"
 )
@@ -138,6 +140,9 @@ func (m *sharedMemory) reserve(size int) (unsafe.Pointer, uint64, error) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err == nil && uint64(m.end)+uint64(size) > limit.Cur {
 		return nil, 0, fmt.Errorf("grow to %d bytes: limit of file sizes: %w", m.end+int64(size), syscall.ENOSPC)
 	}
+	if err := spaceFor(size); err != nil {
+		return nil, 0, err
+	}
 	fd := int(m.file.Fd())
 	for {
 		err := syscall.Fallocate(fd, 0, m.end, int64(size))
@@ -158,6 +163,28 @@ func (m *sharedMemory) reserve(size int) (unsafe.Pointer, uint64, error) {
 		m.maps = append(m.maps, b)
 	}
 	return unsafe.Pointer(&b[0]), uint64(offset), nil
+}
+
+// spareSpace is how much address space a recorder leaves to the program where that is limited: Go's runtime, which takes it in
+// pieces of this size, ends a program that gets none.
+const spareSpace = 64 << 20
+
+// spaceFor returns an error if the process has not enough address space to map size bytes.
+func spaceFor(size int) error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &limit); err != nil || limit.Cur == math.MaxUint64 {
+		return nil
+	}
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return nil
+	}
+	pages, _, _ := strings.Cut(string(text), " ")
+	used, err := strconv.ParseUint(pages, 10, 64)
+	if err == nil && used*uint64(os.Getpagesize())+uint64(size)+spareSpace > limit.Cur {
+		return fmt.Errorf("map %d bytes: limit of address space: %w", size, syscall.ENOMEM)
+	}
+	return nil
 }
 
 func (m *sharedMemory) readAt(p []byte, offset uint64) int {
@@ -181,6 +208,11 @@ func (m *sharedMemory) discard() {
 		_ = syscall.Munmap(b)
 	}
 	_ = m.remove()
+}
+
+func (m *sharedMemory) gone() bool {
+	var st syscall.Stat_t
+	return m.file != nil && syscall.Fstat(int(m.file.Fd()), &st) == nil && st.Nlink == 0
 }
 
 func (m *sharedMemory) remove() error {

@@ -21,4 +21,6 @@ func defaultDir() string { return os.Getenv("VTSCOPE_DIR") }
 
 func noSpace(error) bool { return false }
 
+func spaceFor(int) error { return nil }
+
 func (r *Recorder) sweepDir() {}

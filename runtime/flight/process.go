@@ -22,6 +22,9 @@ func (r *Reader) Process() Process {
 	return p
 }
 
+// Status returns what [Reader.Process] says of the process's status, for less.
+func (r *Reader) Status() Status { return r.status() }
+
 // status finds out whether the process lives. The lock on the file answers for all pid namespaces;
 // the process table knows whether it is stopped, and answers where there are no such locks.
 func (r *Reader) status() Status {

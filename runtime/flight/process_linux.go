@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 const (
@@ -60,8 +61,8 @@ func List(dirs ...string) ([]Process, []error) {
 		}
 		for _, name := range names {
 			r, err := openReader(filepath.Join(dir, name), openNoFollow)
-			if errors.Is(err, fs.ErrNotExist) { // it has just ended
-				continue
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrFormat) && isYoung(filepath.Join(dir, name)) {
+				continue // it has just ended, or is about to begin
 			}
 			if err != nil {
 				errs = append(errs, err)
@@ -73,6 +74,12 @@ func List(dirs ...string) ([]Process, []error) {
 	}
 	slices.SortStableFunc(found, func(a, b Process) int { return b.Start.Compare(a.Start) })
 	return found, errs
+}
+
+// isYoung reports whether a file was written to within the last seconds: its process may not have written the header yet.
+func isYoung(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && time.Since(info.ModTime()) < 5*time.Second
 }
 
 // flightFiles returns the names of dir that look like those of flight files.
@@ -124,8 +131,8 @@ func OpenPID(pid int) (*Reader, error) {
 		}
 		return nil, fmt.Errorf("flight: open process %d: %w", pid, ErrNoProcess)
 	}
-	for _, path := range mappedFiles(pid) {
-		r, err := openReader(path, openNoFollow)
+	for _, m := range mappedFiles(pid) {
+		r, err := openReader(m.path, m.flags)
 		if err != nil {
 			keep(err)
 			continue
@@ -192,26 +199,53 @@ func ownedBy(dir string, pid int) bool {
 	return syscall.Lstat(dir, &d) == nil && syscall.Stat("/proc/"+strconv.Itoa(pid), &p) == nil && d.Uid == p.Uid
 }
 
+// A mappedFile is a way to a flight file that a process has mapped.
+type mappedFile struct {
+	path  string
+	flags int // to open it with
+}
+
 // mappedFiles returns the flight files that process pid has mapped, as paths through its root, so
-// that they are found in other directories and mount namespaces.
-func mappedFiles(pid int) []string {
+// that they are found in other directories and mount namespaces; those that were removed through its open files.
+func mappedFiles(pid int) []mappedFile {
+	const removed = " (deleted)" // as the kernel says
 	proc := "/proc/" + strconv.Itoa(pid)
 	f, err := os.Open(proc + "/maps")
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	var paths []string
+	var found []mappedFile
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		_, path, ok := strings.Cut(lines.Text(), "/")
 		path = "/" + path
-		if _, _, named := parseFileName(filepath.Base(path)); !ok || !named {
+		name, gone := strings.CutSuffix(filepath.Base(path), removed)
+		if _, _, named := parseFileName(name); !ok || !named {
 			continue
 		}
-		if full := proc + "/root" + path; !slices.Contains(paths, full) {
-			paths = append(paths, full)
+		m := mappedFile{proc + "/root" + path, openNoFollow}
+		if gone {
+			m = mappedFile{openFileOf(proc, path), 0} // the kernel's own link
+		}
+		if m.path != "" && !slices.Contains(found, m) {
+			found = append(found, m)
 		}
 	}
-	return paths
+	return found
+}
+
+// openFileOf returns the link to a process's open file that is shown with the target, "" if there is none that we may see.
+func openFileOf(proc, target string) string {
+	files, err := os.ReadDir(proc + "/fd")
+	if err != nil {
+		return ""
+	}
+	for _, f := range files {
+		link := proc + "/fd/" + f.Name()
+		if to, err := os.Readlink(link); err == nil && to == target {
+			return link
+		}
+	}
+	return ""
 }

@@ -9,19 +9,24 @@ import (
 	"math"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // A Reader reads the flight file of another process, or of a dead one. It copies with pread and
 // never maps the file, which others may cut at any time; it trusts no number in it. It may be used
 // by several goroutines at once.
 type Reader struct {
-	path string
-	src  source
-	pid  int // as seen from here, 0 if unknown
-	mu   struct {
+	version atomic.Uint32 // of the format; stored once
+	path    string
+	src     source
+	pid     int                                  // as seen from here, 0 if unknown
+	rewrite func(kind TextKind, s string) string // nil: texts are given as they are; set by Rewrite
+	mu      struct {
 		sync.Mutex
-		header   fileHeader // as last read
+		header   fileHeader   // as last read
+		fresh    headerOfPage // while it is read
 		clock    tickClock
 		segments [segmentKindCount][]segment // by ordinal
 		entries  int                         // of the directory, looked at
@@ -148,35 +153,51 @@ func (r *Reader) Close() error { return r.src.close() }
 
 // refreshLocked reads what changes: header, clock and new entries of the directory.
 func (r *Reader) refreshLocked() error {
-	var page [headerPage]byte
-	if n := r.src.readAt(page[:], 0); n < len(page) {
+	h := &r.mu.fresh.fileHeader
+	if n := r.readHeaderLocked(); n < headerPage {
 		return fmt.Errorf("header is cut after %d bytes: %w", n, ErrFormat)
-	}
-	var h fileHeader
-	if _, err := binary.Decode(page[:], binary.LittleEndian, &h); err != nil {
-		return fmt.Errorf("header: %w", err)
 	}
 	switch {
 	case string(h.Magic[:]) != formatMagic:
 		return fmt.Errorf("header has no magic: %w", ErrFormat)
-	case h.Version != FormatVersion:
-		return fmt.Errorf("version %d: want %d: %w", h.Version, FormatVersion, ErrFormat)
+	case h.Version == 0 || h.Version > FormatVersion:
+		return fmt.Errorf("version %d: want 1 to %d: %w", h.Version, FormatVersion, ErrFormat)
 	case h.HeaderSize != headerSize:
 		return fmt.Errorf("header size %d: want %d: %w", h.HeaderSize, headerSize, ErrFormat)
 	case h.Segments > maxSegments:
 		return fmt.Errorf("%d segments: want at most %d: %w", h.Segments, maxSegments, ErrFormat)
 	}
-	for try := 0; h.AnchorSeq%2 != 0 && try < 16; try++ {
-		r.src.readAt(page[:], 0)
-		if _, err := binary.Decode(page[:], binary.LittleEndian, &h); err != nil {
-			return fmt.Errorf("header: %w", err)
-		}
+	for try := 0; (h.AnchorSeq%2 != 0 || h.Settings.Ver%2 != 0) && try < 16; try++ {
+		r.readHeaderLocked()
 	}
 	if h.AnchorSeq%2 == 0 || r.mu.clock.perTick == 0 {
-		r.mu.clock = newTickClock(&h)
+		r.mu.clock = newTickClock(h)
 	}
-	r.mu.header = h
+	r.mu.header = *h
+	r.version.CompareAndSwap(0, h.Version)
 	return r.readDirectoryLocked(int(h.Segments))
+}
+
+// readHeaderLocked reads the first page to r.mu.fresh, and returns how much of it there is. Who follows a process does so a hundred times a second, so nothing is
+// allocated. A [fileHeader] lies in memory as in the file, but for the order of bytes.
+func (r *Reader) readHeaderLocked() (n int) {
+	page := (*[headerPage]byte)(unsafe.Pointer(&r.mu.fresh))
+	if n = r.src.readAt(page[:], 0); n == headerPage && !littleEndian {
+		raw := *page
+		if _, err := binary.Decode(raw[:], binary.LittleEndian, &r.mu.fresh.fileHeader); err != nil {
+			return 0
+		}
+	}
+	return n
+}
+
+// littleEndian tells that this machine orders bytes as the file does.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// A headerOfPage is a header with what lies behind it in its page.
+type headerOfPage struct {
+	fileHeader
+	_ [headerPage - unsafe.Sizeof(fileHeader{})]byte
 }
 
 // readDirectoryLocked checks the entries up to n that it has not seen yet.
@@ -200,7 +221,7 @@ func (r *Reader) readDirectoryLocked(n int) error {
 			continue
 		}
 		s := segment{offset: e.Offset, size: e.Size, stride: e.Stride, count: e.Count}
-		if why := checkEntry(&e, len(r.mu.segments[e.Kind]), r.mu.end, size); why != "" {
+		if why := checkEntry(&e, len(r.mu.segments[e.Kind]), r.mu.end, size, uint32(r.ringHeader())); why != "" {
 			r.damageLocked("segment %d (%s): %s", r.mu.entries, e.Kind, why)
 			s.bad = true
 		} else {
@@ -224,7 +245,7 @@ func (r *Reader) damageLocked(format string, args ...any) {
 
 // checkEntry returns what is wrong with an entry. Segments lie in the order of the directory and do
 // not overlap, so that no file can make a reader read more than there is.
-func checkEntry(e *segmentEntry, ordinal int, end, size uint64) string {
+func checkEntry(e *segmentEntry, ordinal int, end, size uint64, ringHeader uint32) string {
 	var stride, count uint32 // as the kind demands
 	want := uint32(tableSegmentSize)
 	switch e.Kind {
@@ -242,10 +263,16 @@ func checkEntry(e *segmentEntry, ordinal int, end, size uint64) string {
 		stride, count, want = blockerSize, blockersPerSegment, blockerSegmentSize
 	case segmentWait:
 		stride, count, want = waitSize, waitsPerSegment, waitSegmentSize
+	case segmentUserKind:
+		stride, count, want = userKindSize, userKindsPerSegment, userKindSegmentSize
+	case segmentPoller:
+		stride, count, want = pollerSize, pollersPerSegment, pollerSegmentSize
+	case segmentTotals:
+		stride, count, want = totalsSize, scopesPerSegment, totalsSegmentSize
 	case segmentRing:
 		stride, count, want = e.Stride, e.Count, e.Size
-		events := (stride - ringHeaderSize) / eventSize
-		if stride < ringHeaderSize || ringHeaderSize+events*eventSize != stride || events < minRing || events > maxRing || events&(events-1) != 0 {
+		events := (stride - ringHeader) / eventSize
+		if stride < ringHeader || ringHeader+events*eventSize != stride || events < minRing || events > maxRing || events&(events-1) != 0 {
 			return fmt.Sprintf("bad size of a ring: %d", stride)
 		}
 		if e.Size > maxRingSegment || count == 0 || uint64(count)*uint64(stride) > uint64(e.Size) {

@@ -3,6 +3,7 @@ package flight
 import (
 	"cmp"
 	"encoding/binary"
+	"net/netip"
 	"slices"
 )
 
@@ -17,6 +18,9 @@ type BlockerRow struct {
 	Waiters   uint32 // as it says itself; 0 if it does not count them
 	Held      uint32 // holders in all
 	Holders   [HoldersKept]Holder
+	// Of a socket; not valid if there are none. Name is made of them if it has no other.
+	Local, Remote netip.AddrPort
+	Pollers       [2]uint16 // for reading and for writing; 0: none
 }
 
 // Known returns the holders that are named, of Held.
@@ -42,7 +46,20 @@ func (r *Reader) Blockers() ([]BlockerRow, error) {
 		if row.Blocker == 0 {
 			return true
 		}
-		row.Name = r.String(StringID(le.Uint32(b[24:])))
+		row.Name = r.text(TextBlocker, r.rawString(StringID(le.Uint32(b[24:]))))
+		addr := func(at, port int) netip.AddrPort {
+			ip := netip.AddrFrom16([16]byte(b[at:])).Unmap()
+			if n := le.Uint16(b[port:]); ip != netip.IPv6Unspecified() || n != 0 {
+				return netip.AddrPortFrom(ip, n)
+			}
+			return netip.AddrPort{}
+		}
+		var address string
+		address, row.Local, row.Remote = r.rewriteAddresses(addr(192, 224), addr(208, 226))
+		row.Pollers = [2]uint16{le.Uint16(b[228:]), le.Uint16(b[230:])}
+		if row.Name == "" {
+			row.Name = address
+		}
 		named := row.Holders[:0]
 		for i := range min(int(row.Held), HoldersKept) {
 			at := 64 + 16*i
@@ -55,6 +72,19 @@ func (r *Reader) Blockers() ([]BlockerRow, error) {
 	})
 	slices.SortStableFunc(rows, func(a, b BlockerRow) int { return cmp.Compare(a.Blocker, b.Blocker) })
 	return rows, err
+}
+
+// addressName returns what a socket is called: "127.0.0.1:80 - 127.0.0.1:4711", the local address first, or "" without addresses.
+func addressName(local, remote netip.AddrPort) string {
+	switch {
+	case local.IsValid() && remote.IsValid():
+		return local.String() + " - " + remote.String()
+	case remote.IsValid():
+		return remote.String()
+	case local.IsValid():
+		return local.String()
+	}
+	return ""
 }
 
 // A WaitRow is a goroutine that waits and is no thread.

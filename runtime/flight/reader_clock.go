@@ -15,12 +15,34 @@ type tickClock struct {
 func newTickClock(h *fileHeader) tickClock {
 	a, b := h.Anchors[0], h.Anchors[1]
 	c := tickClock{b, 1}
-	if ClockKind(h.ClockKind) != ClockMonotonic {
-		if f := float64(b.Mono-a.Mono) / float64(int64(b.Ticks-a.Ticks)); f > 1e-6 && f < 1e6 {
+	if ClockKind(h.ClockKind) == ClockMonotonic {
+		return c
+	}
+	if f, ok := rate(a, b); ok {
+		c.perTick = f
+	}
+	if h.AnchorSeq%2 != 0 { // it died while it wrote the newest
+		c.at = a
+	}
+	// The anchors of a process that died young are so close to each other that a wrong one makes a wrong rate. On the same machine the
+	// clock still runs.
+	if ClockKind(h.ClockKind) == clockKind && h.BootID == selfIdentity().bootID && h.BootID != [16]byte{} {
+		now := readAnchor()
+		if f, ok := rate(c.at, now); ok && now.Mono-c.at.Mono > b.Mono-a.Mono && math.Abs(f/nsPerTick()-1) < sameRate {
 			c.perTick = f
 		}
 	}
 	return c
+}
+
+// sameRate is how much two measurements of the rate of one clock may differ. Those of processes whose CLOCK_MONOTONIC have different
+// origins, as in containers that were moved, differ by more.
+const sameRate = 0.01
+
+// rate returns the nanoseconds of a tick, if two anchors make sense.
+func rate(a, b anchor) (f float64, ok bool) {
+	f = float64(b.Mono-a.Mono) / float64(int64(b.Ticks-a.Ticks))
+	return f, f > 1e-6 && f < 1e6
 }
 
 func (c tickClock) between(from, to Ticks) time.Duration {
@@ -66,9 +88,14 @@ func (r *Reader) lastTicks() Ticks {
 		if g.Head == 0 {
 			continue
 		}
-		evs, _, _, err := r.Events(g.Index, g.Head-1, 1)
-		if err == nil && len(evs) == 1 && evs[0].Time > last && c.between(last, evs[0].Time) < 10*heartbeatEvery {
-			last = evs[0].Time // a later one would have brought a heartbeat with it
+		evs, _, _, err := r.Events(g.Index, g.Head-min(g.Head, 1+maxMoreSlots), 1+maxMoreSlots)
+		if err != nil {
+			continue
+		}
+		for _, e := range evs {
+			if e.Kind != EventMore && last.Before(e.Time) && c.between(last, e.Time) < 10*heartbeatEvery {
+				last = e.Time // a later one would have brought a heartbeat with it
+			}
 		}
 	}
 	return last

@@ -36,9 +36,18 @@ func (r *Reader) Rings() ([]RingRow, error) {
 	return rows, r.incomplete(missing...)
 }
 
+// ringHeader returns the size of a ring's header, which is larger than in version 1.
+func (r *Reader) ringHeader() uint64 {
+	if r.version.Load() == 1 {
+		return ringHeaderSizeV1
+	}
+	return ringHeaderSize
+}
+
 func (r *Reader) ringRow(s segment, i uint32) (RingRow, bool) {
 	var b [ringHeaderSize]byte
-	if r.src.readAt(b[:], s.offset+uint64(i)*uint64(s.stride)) < len(b) {
+	header := r.ringHeader()
+	if r.src.readAt(b[:header], s.offset+uint64(i)*uint64(s.stride)) < int(header) {
 		return RingRow{}, false
 	}
 	le := binary.LittleEndian
@@ -58,10 +67,16 @@ func (r *Reader) ringRow(s segment, i uint32) (RingRow, bool) {
 			}
 		}
 	}
+	if header == ringHeaderSizeV1 {
+		clear(b[header:])
+	}
 	for k := range row.Counts {
 		row.Counts[k] = le.Uint64(b[128+8*k:])
 	}
-	ok := ringHeaderSize+row.Size*eventSize == uint64(s.stride) && row.State < CarrierStateCount && row.Owner <= RingOfOthers
+	for why := range row.Parks {
+		row.Parks[why] = le.Uint64(b[128+8*kindSlots+8*why:])
+	}
+	ok := header+row.Size*eventSize == uint64(s.stride) && row.State < CarrierStateCount && row.Owner <= RingOfOthers
 	return row, ok
 }
 
@@ -85,8 +100,9 @@ func (r *Reader) ringAt(index int) (segment, uint32, bool) {
 }
 
 // Events returns up to max events of a ring, from position from on, and the position to go on with.
-// lost counts those that were overwritten before they could be read; after a from beyond the ring's
-// head it returns no event and the head. The events belong to the caller.
+// lost counts the slots that were overwritten before they could be read; after a from beyond the ring's
+// head it returns no event and the head. Slots of kind [EventMore] follow their event at once ([MoreSlots]); one whose slots are not all written yet is
+// left for later. The events belong to the caller.
 func (r *Reader) Events(ring int, from uint64, max int) (evs []Event, next uint64, lost uint64, err error) {
 	s, i, ok := r.ringAt(ring)
 	if !ok {
@@ -105,7 +121,7 @@ func (r *Reader) Events(ring int, from uint64, max int) (evs []Event, next uint6
 	}
 	n := min(row.Head-from, uint64(max), row.Size)
 	buf := make([]byte, n*eventSize)
-	events := s.offset + uint64(i)*uint64(s.stride) + ringHeaderSize
+	events := s.offset + uint64(i)*uint64(s.stride) + r.ringHeader()
 	first := min(n, row.Size-from%row.Size) // events before the ring's end
 	if r.src.readAt(buf[:first*eventSize], events+from%row.Size*eventSize) < int(first*eventSize) ||
 		r.src.readAt(buf[first*eventSize:], events) < int((n-first)*eventSize) {
@@ -130,7 +146,33 @@ func (r *Reader) Events(ring int, from uint64, max int) (evs []Event, next uint6
 			Stack: StackID(le.Uint32(b[12:16])), Thread: ThreadID(le.Uint64(b[16:24])), Arg: le.Uint64(b[24:32]),
 		}
 	}
-	return evs, next, lost, nil
+	if r.version.Load() == 1 {
+		return evs, next, lost, nil
+	}
+	whole, headless, held := wholeEvents(evs)
+	lost += uint64(headless)
+	if next -= uint64(held); next == from && from < row.Head && row.Head-from > uint64(held) {
+		next += uint64(held) // more than max, or damaged: it is not waited for
+	}
+	r.rewriteEvents(whole)
+	return whole, next, lost, nil
+}
+
+// wholeEvents leaves out slots at the beginning whose event is gone, and at the end an event whose slots are not all there, and says how many that are.
+func wholeEvents(evs []Event) (whole []Event, headless, held int) {
+	for len(evs) > 0 && evs[0].Kind == EventMore {
+		evs, headless = evs[1:], headless+1
+	}
+	for i := len(evs) - 1; i >= 0 && i >= len(evs)-1-maxMoreSlots; i-- {
+		if evs[i].Kind == EventMore {
+			continue
+		}
+		if n := len(evs) - 1 - i; n < MoreSlots(evs[i].Kind, evs[i].Code) {
+			return evs[:i], headless, n + 1
+		}
+		break
+	}
+	return evs, headless, 0
 }
 
 // oldestEvent returns the first position that is surely not overwritten (R1).
@@ -146,9 +188,9 @@ func oldestEvent(head, size uint64) uint64 {
 func (r *Reader) threadCount() int {
 	rings, _ := r.Rings() // damaged rings do not count
 	r.mu.Lock()
-	lost := r.mu.header.LostKinds
+	h := r.mu.header
 	r.mu.Unlock()
-	n := int64(lost[EventThreadStart]) - int64(lost[EventThreadEnd])
+	n := int64(*h.lostKind(EventThreadStart)) - int64(*h.lostKind(EventThreadEnd))
 	for _, g := range rings {
 		n += int64(g.Counts[EventThreadStart]) - int64(g.Counts[EventThreadEnd])
 	}

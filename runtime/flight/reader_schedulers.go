@@ -18,6 +18,7 @@ type SchedulerRow struct {
 	Figures [FigureCount]uint64
 	Ready   Histogram // how long runnable threads waited until they were mounted; sampled
 	Slice   Histogram // how long threads executed until they left their carrier; sampled
+	Pinned  Histogram // how long threads blocked and held their carrier: each of [FigurePins], in [FigurePinnedTime]; those below 2 µs count in one bucket. Older files have none
 }
 
 // Schedulers returns the schedulers that live, by id. An error that matches [ErrIncomplete] means that some are missing. Files of before
@@ -34,7 +35,7 @@ func (r *Reader) Schedulers() ([]SchedulerRow, error) {
 		}
 		le := binary.LittleEndian
 		row := SchedulerRow{
-			ID: SchedulerID(le.Uint32(b[8:])), Name: r.String(StringID(le.Uint32(b[12:]))),
+			ID: SchedulerID(le.Uint32(b[8:])), Name: r.text(TextOther, r.rawString(StringID(le.Uint32(b[12:])))),
 			Began: Ticks(le.Uint64(b[16:])), Written: Ticks(le.Uint64(b[24:])),
 		}
 		for i := range row.Figures {
@@ -43,6 +44,9 @@ func (r *Reader) Schedulers() ([]SchedulerRow, error) {
 		for i := range row.Ready {
 			row.Ready[i] = le.Uint64(b[64+8*(figureSlots+i):])
 			row.Slice[i] = le.Uint64(b[64+8*(figureSlots+HistogramBuckets+i):])
+		}
+		for i := pinnedFirst; i < HistogramBuckets; i++ {
+			row.Pinned[i] = le.Uint64(b[64+8*(figureSlots+2*HistogramBuckets+i-pinnedFirst):])
 		}
 		rows = append(rows, row)
 		return true

@@ -14,11 +14,7 @@ const (
 )
 
 // String returns an interned string, "" if there is none at id. A string that was cut ends in "…".
-func (r *Reader) String(id StringID) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.stringLocked(id)
-}
+func (r *Reader) String(id StringID) string { return r.text(TextUnknown, r.rawString(id)) }
 
 func (r *Reader) stringLocked(id StringID) string {
 	if id == 0 {

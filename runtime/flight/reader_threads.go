@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -16,7 +17,8 @@ const (
 
 // Threads calls visit with the rows of all threads, a block at a time; rows is reused after visit
 // returns. The order is that of the records. A row that changed while it was copied is copied
-// again; torn counts those that would not hold still, or that make no sense. An error that matches
+// again; torn counts those that would not hold still, or that make no sense. What a process has left half written that is dead or
+// stopped comes as it is, with [ThreadRow.Torn] set. An error that matches
 // [ErrIncomplete] means that the rows visited are good but some are missing, because the file is
 // cut or damaged; others are of ctx, or mean that nothing can be read.
 func (r *Reader) Threads(ctx context.Context, visit func(rows []ThreadRow)) (torn int, err error) {
@@ -34,6 +36,7 @@ func (r *Reader) scanThreads(ctx context.Context, visit func(rows []ThreadRow) b
 		rows    = make([]ThreadRow, 0, chunkRecords)
 		missing []string
 		still   = newPatience()
+		idle    = sync.OnceValue(func() bool { return r.status() != StatusRunning })
 	)
 	for ordinal, s := range segments {
 		if s.bad {
@@ -52,10 +55,13 @@ func (r *Reader) scanThreads(ctx context.Context, visit func(rows []ThreadRow) b
 			rows = rows[:0]
 			for i := range chunkRecords {
 				rec := (*[recordSize]byte)(a[i*recordSize:])
+				half := false
 				if !same && *rec != [recordSize]byte(b[i*recordSize:]) || rec[0]&1 != 0 {
-					if !r.copyStill(rec[:], offset+uint64(i*recordSize), still) {
-						torn++
-						continue
+					if at := offset + uint64(i*recordSize); !r.copyStill(rec[:], at, still) {
+						if half = idle() && r.namesItsThread(rec, at); !half {
+							torn++
+							continue
+						}
 					}
 				}
 				if State(rec[4]) == StateFree {
@@ -68,6 +74,7 @@ func (r *Reader) scanThreads(ctx context.Context, visit func(rows []ThreadRow) b
 				rows = append(rows, ThreadRow{})
 				decodeThread(&rows[len(rows)-1], rec)
 				rows[len(rows)-1].Index = uint32(ordinal*threadsPerSegment + at + i)
+				rows[len(rows)-1].Torn = half
 			}
 			if len(rows) > 0 && !visit(rows) {
 				return torn, nil
@@ -77,6 +84,17 @@ func (r *Reader) scanThreads(ctx context.Context, visit func(rows []ThreadRow) b
 	return torn, r.incomplete(missing...)
 }
 
+// namesItsThread reports whether a half-written record is surely of the thread that it names: one that is being made new still has the
+// id of the thread before, or its other half has.
+func (r *Reader) namesItsThread(rec *[recordSize]byte, offset uint64) bool {
+	var id [8]byte
+	le := binary.LittleEndian
+	if r.src.readAt(id[:], offset+coldOffset) < len(id) || le.Uint64(id[:]) != le.Uint64(rec[8:]) {
+		return false
+	}
+	return State(rec[4]) != StateNew || le.Uint32(rec[48:]) == 0 // mounted when it was new: that was the one before
+}
+
 // patience bounds how often a scan copies records again, so that a file full of records that look
 // half written cannot hold a reader up.
 type patience struct{ quick, slow int }
@@ -84,7 +102,7 @@ type patience struct{ quick, slow int }
 func newPatience() *patience { return &patience{quick: 50_000, slow: 64} }
 
 // copyStill copies a record that begins with a version until two copies agree (V1): at once a few
-// times, then with pauses, for a writer that lost its processor.
+// times, then, if the process lives, with pauses, for a writer that lost its processor.
 func (r *Reader) copyStill(rec []byte, offset uint64, p *patience) bool {
 	var small [recordSize]byte
 	again := small[:]
@@ -103,7 +121,7 @@ func (r *Reader) copyStill(rec []byte, offset uint64, p *patience) bool {
 		if try < tornRetries {
 			continue
 		}
-		if try == 2*tornRetries || p.slow == 0 {
+		if alive, known := r.src.alive(); try == 2*tornRetries || p.slow == 0 || known && !alive {
 			return false
 		}
 		p.slow--
@@ -176,7 +194,8 @@ func (r *Reader) ThreadDetail(index uint32) (ThreadDetail, error) {
 		if [16]byte(hot[:16]) == [16]byte(again[:16]) { // version, state and id
 			return ThreadDetail{
 				ID: ThreadID(le.Uint64(cold[0:])), Created: Ticks(le.Uint64(cold[8:])), Creator: ThreadID(le.Uint64(cold[16:])),
-				G: le.Uint64(cold[24:]), GoID: le.Uint64(cold[32:]), Entry: le.Uint64(cold[40:]),
+				G: le.Uint64(cold[24:]), Entry: le.Uint64(cold[40:]),
+				CPU: r.Between(0, Ticks(le.Uint64(cold[32:]))), Run: r.Between(0, Ticks(le.Uint64(cold[48:]))), Ready: r.Between(0, Ticks(le.Uint64(cold[56:]))),
 			}, nil
 		}
 	}
@@ -209,13 +228,18 @@ func (r *Reader) name(n NameRef) (string, ThreadID) {
 	if !ok || !r.copyStill(b[:], offset, newPatience()) {
 		return "", 0
 	}
+	return r.text(TextThread, nameOf(b[:])), ThreadID(binary.LittleEndian.Uint64(b[8:]))
+}
+
+// nameOf returns the text of a name's record.
+func nameOf(b []byte) string {
 	le := binary.LittleEndian
 	length, flags := le.Uint16(b[4:]), le.Uint16(b[6:])
 	text := safeText(string(b[16 : 16+min(length, nameText)]))
 	if flags&nameTruncated != 0 {
 		text += "…"
 	}
-	return text, ThreadID(le.Uint64(b[8:]))
+	return text
 }
 
 // Scopes returns all open scopes in the order of their records; the root scope comes first. An
@@ -261,8 +285,8 @@ func (r *Reader) Scopes() ([]ScopeRow, error) {
 			rows = append(rows, ScopeRow{
 				Index: ScopeIndex(ordinal*scopesPerSegment + i), State: state,
 				ID: ScopeID(le.Uint64(b[8:])), Owner: ThreadID(le.Uint64(b[16:])), Opened: Ticks(le.Uint64(b[24:])),
-				Deadline: Ticks(le.Uint64(b[32:])), Parent: ScopeIndex(le.Uint32(b[40:])), Name: r.String(StringID(le.Uint32(b[44:]))),
-				Policy: r.String(StringID(le.Uint32(b[48:]))), Limit: le.Uint32(b[52:]), Queued: le.Uint32(b[56:]),
+				Deadline: Ticks(le.Uint64(b[32:])), Parent: ScopeIndex(le.Uint32(b[40:])), Name: r.text(TextScope, r.rawString(StringID(le.Uint32(b[44:])))),
+				Policy: r.rawString(StringID(le.Uint32(b[48:]))), Limit: le.Uint32(b[52:]), Queued: le.Uint32(b[56:]),
 			})
 		}
 	}

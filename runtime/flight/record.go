@@ -52,20 +52,21 @@ func (rec *Record) Init(state State, id ThreadID, scope ScopeIndex, creator Thre
 	put64(&c.Created, uint64(t))
 	put64(&c.Creator, uint64(creator))
 	put64(&c.G, 0)
-	put64(&c.GoID, 0)
+	put64(&c.CPU, 0)
 	put64(&c.Entry, uint64(entry))
+	put64(&c.Run, 0)
+	put64(&c.Ready, 0)
 	endWrite(&rec.ver, v)
 }
 
-// Goroutine notes the goroutine that the thread runs on: the address of its runtime.g and its id.
-func (rec *Record) Goroutine(g uintptr, goid uint64) {
+// Goroutine notes the goroutine that the thread runs on: the address of its runtime.g.
+func (rec *Record) Goroutine(g uintptr) {
 	if rec == nil {
 		return
 	}
 	v := beginWrite(&rec.ver)
 	c := rec.cold()
 	put64(&c.G, uint64(g))
-	put64(&c.GoID, goid)
 	endWrite(&rec.ver, v)
 }
 
@@ -82,6 +83,36 @@ func (rec *Record) Moved(to SchedulerID) {
 // Since returns when the thread entered its state, for whoever owns the record.
 func (rec *Record) Since() Ticks { return Ticks(rec.since) }
 
+// ran adds to the time that the thread was mounted; t is when it leaves, or is pinned. It is called between beginWrite and endWrite.
+func (rec *Record) ran(t Ticks) {
+	c := rec.cold()
+	put64(&c.Run, c.Run+uint64(t)-rec.since)
+}
+
+// waited adds to the time that the thread was runnable; it is mounted at t.
+func (rec *Record) waited(t Ticks) {
+	c := rec.cold()
+	put64(&c.Ready, c.Ready+uint64(t)-rec.since)
+}
+
+// UsedCPU adds to the time that the thread spent on a processor, for whoever owns the record.
+func (rec *Record) UsedCPU(d Ticks) {
+	if rec != nil {
+		c := rec.cold()
+		put64(&c.CPU, c.CPU+uint64(d))
+	}
+}
+
+// Wait returns why the thread waits, for what and where, for whoever owns the record.
+func (rec *Record) Wait() (Reason, Blocker, StackID) {
+	return Reason(rec.word >> 8), Blocker(rec.blocker) &^ blockerLimited, StackID(rec.stack)
+}
+
+// Place returns the scope and the flags of the thread, for whoever owns the record.
+func (rec *Record) Place() (ScopeIndex, RecordFlags) {
+	return ScopeIndex(rec.scope), RecordFlags(rec.flags) & (1<<recordSchedulerShift - 1)
+}
+
 // State returns the thread's state, for whoever owns the record.
 func (rec *Record) State() State { return State(rec.word) }
 
@@ -92,6 +123,7 @@ func (rec *Record) Mounted(t Ticks, c CarrierID) {
 	}
 	v := beginWrite(&rec.ver)
 	put32(&rec.word, uint32(StateMounted)|uint32(c)<<16)
+	rec.waited(t)
 	put64(&rec.since, uint64(t))
 	put32(&rec.stack, 0)
 	put64(&rec.blocker, 0)
@@ -107,6 +139,7 @@ func (rec *Record) Parked(t Ticks, s State, why Reason, stack StackID, b Blocker
 	}
 	v := beginWrite(&rec.ver)
 	put32(&rec.word, rec.word&0xffff0000|uint32(s)|uint32(why)<<8)
+	rec.ran(t)
 	put64(&rec.since, uint64(t))
 	put32(&rec.stack, uint32(stack))
 	put64(&rec.blocker, uint64(b))
@@ -137,6 +170,7 @@ func (rec *Record) Pinned(t Ticks, why Reason, stack StackID, b Blocker) {
 	}
 	v := beginWrite(&rec.ver)
 	put32(&rec.word, rec.word&0xffff0000|uint32(StatePinned)|uint32(why)<<8)
+	rec.ran(t)
 	put64(&rec.since, uint64(t))
 	put32(&rec.stack, uint32(stack))
 	put64(&rec.blocker, uint64(b))
@@ -168,23 +202,29 @@ func (rec *Record) Yielded(t Ticks) {
 	}
 	v := beginWrite(&rec.ver)
 	put32(&rec.word, rec.word&0xffff0000|uint32(StateRunnable)|uint32(ReasonYield)<<8)
+	rec.ran(t)
 	put64(&rec.since, uint64(t))
 	put32(&rec.stack, 0)
 	endWrite(&rec.ver, v)
 }
 
-// End makes the record describe no thread. The caller then puts it back with [RecordCache.Put] or
+// End makes the record describe no thread, and returns what it used. The caller then puts it back with [RecordCache.Put] or
 // [Recorder.PutRecord], which also free the thread's name.
-func (rec *Record) End(t Ticks) {
+func (rec *Record) End(t Ticks) (s Spent, of ScopeIndex) {
 	if rec == nil {
-		return
+		return s, 0
 	}
 	v := beginWrite(&rec.ver)
+	if State(rec.word) == StateMounted {
+		rec.ran(t)
+	}
+	s, of = rec.spent(t), ScopeIndex(rec.scope)
 	put32(&rec.word, uint32(StateFree))
 	put64(&rec.since, uint64(t))
 	put32(&rec.stack, 0)
 	put64(&rec.blocker, 0)
 	endWrite(&rec.ver, v)
+	return s, of
 }
 
 // A RecordCache keeps a few free records for one owner, who needs no lock then. The zero value is

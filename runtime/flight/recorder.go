@@ -31,6 +31,8 @@ type Options struct {
 	Dir string
 	// Mode tells where to record. Default: ModeShared.
 	Mode Mode
+	// Settings tell what to record at first: see [Recorder.SetSettings]. Default: those of the name "default".
+	Settings *Settings
 	// Program is shown as the process's name. Default: the base name of the executable.
 	Program string
 	// MaxThreads bounds the threads recorded at once. Default and greatest: 4,194,304.
@@ -77,6 +79,13 @@ type Recorder struct {
 	pinSites   pinSiteTable
 	blockers   recordPool
 	waits      recordPool
+	pollers    recordPool
+
+	userKinds    userKindPool
+	totals       totals
+	gate         gate
+	settingsLock sync.Mutex
+	settings     Settings // guarded by settingsLock
 
 	back   *background
 	closer sync.Once
@@ -97,6 +106,10 @@ func New(o Options) (*Recorder, error) {
 	}
 	if o.Mode == ModeOff {
 		return nil, nil
+	}
+	if o.Settings == nil {
+		s := DefaultSettings()
+		o.Settings = &s
 	}
 	if o.MaxThreads == 0 {
 		o.MaxThreads = maxThreads
@@ -132,6 +145,7 @@ func New(o Options) (*Recorder, error) {
 		}
 	}
 	publishRegistry(r)
+	r.SetSettings(*o.Settings)
 	r.back = <-handouts
 	r.back.start <- r
 	return r, nil
@@ -157,7 +171,7 @@ func newShared(o Options, dir string, size startSize) (*Recorder, error) {
 type startSize struct{ stripes, stripeEvents int }
 
 var (
-	normalSize = startSize{stripes, 1024}
+	normalSize = startSize{stripes, 4096}
 	smallSize  = startSize{2, 128}
 )
 
@@ -185,6 +199,9 @@ func (r *Recorder) layOut(size startSize) error {
 		r.stripes[i].lock = &g.lock
 		r.stripes[i].ring = g
 		g.setOwner(NoCarrier, RingOfOthers, CarrierRunning)
+	}
+	if size == normalSize {
+		r.addTotals(0)
 	}
 	// Last: a file without its magic is none.
 	copy(r.header.Magic[:], formatMagic)
@@ -344,5 +361,11 @@ func (r *Recorder) beat() {
 	atomic.StoreInt64(&h.Heartbeat, a.Real)
 	if clockKind == ClockTSC {
 		calibrate()
+	}
+	r.mu.Lock()
+	gone := r.mu.memory.gone()
+	r.mu.Unlock()
+	if gone {
+		r.warnOnce("the flight file was removed", errors.New("who looks by the id of the process finds what is recorded, others do not"))
 	}
 }

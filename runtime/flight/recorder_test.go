@@ -33,7 +33,7 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 		"Ring.Emit": func() { g.Emit(1, EventPark, ReasonPark, 1, 2, 3) },
 		"Emit":      func() { r.Emit(1, EventPark, ReasonPark, 1, 2, 3) },
 		"Init":      func() { rec.Init(StateNew, 1, 0, 0, 0, 0, 1) },
-		"Goroutine": func() { rec.Goroutine(1, 2) },
+		"Goroutine": func() { rec.Goroutine(1) },
 		"Mounted":   func() { rec.Mounted(1, 2) },
 		"Parked":    func() { rec.Parked(1, StateParked, ReasonPark, 1, BlockThread(1)) },
 		"Runnable":  func() { rec.Runnable(1, 2) },
@@ -69,7 +69,7 @@ func TestEverythingAcceptsNil(t *testing.T) {
 		t.Errorf("got a record, want nil")
 	}
 	rec.Init(StateNew, 1, 0, 0, 0, 0, 1)
-	rec.Goroutine(1, 2)
+	rec.Goroutine(1)
 	rec.Mounted(1, 1)
 	rec.Parked(1, StateParked, 0, 0, 0)
 	rec.Runnable(1, 1)

@@ -26,29 +26,86 @@ type Ring struct {
 	size    int
 	rec     *Recorder
 	lock    atomic.Uint32 // of a striped ring: 1 while somebody writes
-	_       [68]byte      // keeps rings of different carriers off one cache line
+	pending pending
+	limits  [KindCount]limiter
+	_       [64]byte // keeps rings of different carriers off one cache line
 }
 
 // Emit appends an event; only the ring's owner may call it. A kind without code, stack, thread or
 // argument has 0 there; [Kinds] tells what they mean. It never waits and never allocates.
 func (g *Ring) Emit(t Ticks, k Kind, code Reason, stack StackID, thread ThreadID, arg uint64) {
 	if g != nil {
-		g.emit(g.carrier, t, k, code, stack, thread, arg)
+		g.emit(g.carrier, t, k, code, g.rec.cutStack(k, stack), thread, arg)
 	}
 }
 
 func (g *Ring) emit(carrier uint64, t Ticks, k Kind, code Reason, stack StackID, thread ThreadID, arg uint64) {
+	if MoreSlots(k, code) > 0 {
+		g.emitMore(carrier, t, k, code, stack, thread, arg, nil)
+		return
+	}
+	if !g.counted(t, k, code) {
+		return
+	}
 	pos := g.pos
-	e := (*event)(unsafe.Add(g.events, (pos&g.mask)*eventSize))
-	put64(&e.Time, uint64(t))
-	put64(&e.Word, uint64(k)|uint64(code)<<8|carrier|uint64(stack)<<32)
-	put64(&e.Thread, uint64(thread))
-	put64(&e.Arg, arg)
-	h := g.hdr
-	n := &h.Counts[k%kindSlots]
-	put64(n, *n+1)
+	g.fill(pos, uint64(t), uint64(k)|uint64(code)<<8|carrier|uint64(stack)<<32, uint64(thread), arg)
 	g.pos = pos + 1
-	put64(&h.Head, pos+1)
+	g.publish(pos + 1)
+}
+
+// counted counts an event, and reports whether it is recorded.
+func (g *Ring) counted(t Ticks, k Kind, code Reason) bool {
+	n := &g.hdr.Counts[k]
+	put64(n, *n+1)
+	if k == EventPark {
+		g.countPark(code)
+	}
+	return g.rec.gate.all.Load()>>k&1 != 0 || g.chosen(t, k, *n)
+}
+
+func (g *Ring) countPark(why Reason) {
+	n := &g.hdr.Parks[why%reasonSlots]
+	put64(n, *n+1)
+}
+
+// EmitMore is [Ring.Emit] of a kind whose events have more words than one slot holds: see [KindInfo]. Missing words are 0.
+func (g *Ring) EmitMore(t Ticks, k Kind, code Reason, stack StackID, thread ThreadID, arg uint64, more ...uint64) {
+	if g != nil {
+		g.emitMore(g.carrier, t, k, code, g.rec.cutStack(k, stack), thread, arg, more)
+	}
+}
+
+// MoreSlots returns how many slots follow that of an event: for those of the program's own kinds their code tells.
+func MoreSlots(k Kind, code Reason) int {
+	switch {
+	case k == EventMark || k == EventSpanBegin || k == EventSpanEnd:
+		return min(int(code), maxMoreSlots)
+	case k < KindCount:
+		return Kinds[k].More
+	}
+	return 0
+}
+
+// maxMoreSlots bounds the words of an event.
+const maxMoreSlots = 8
+
+// emitMore writes an event and the slots after it. Readers hold back an event whose slots are not all there.
+func (g *Ring) emitMore(carrier uint64, t Ticks, k Kind, code Reason, stack StackID, thread ThreadID, arg uint64, more []uint64) {
+	if !g.counted(t, k, code) {
+		return
+	}
+	pos := g.pos
+	g.fill(pos, uint64(t), uint64(k)|uint64(code)<<8|carrier|uint64(stack)<<32, uint64(thread), arg)
+	pos++
+	g.publish(pos) // R1: no more than one slot is half written
+	for left := MoreSlots(k, code); left > 0; left-- {
+		var words [wordsPerSlot]uint64
+		more = more[copy(words[:], more):]
+		g.fill(pos, words[0], uint64(EventMore)|uint64(left)<<8|carrier, words[1], words[2])
+		pos++
+		g.publish(pos)
+	}
+	g.pos = pos
 }
 
 const (
@@ -169,6 +226,9 @@ func (g *Ring) SetCarrier(state CarrierState) {
 		return
 	}
 	put32(&g.hdr.Owner, g.hdr.Owner&0xff00ffff|uint32(state)<<16)
+	if state == CarrierIdle || state == CarrierFree {
+		g.pending.flush(g.rec)
+	}
 }
 
 // Release gives the ring up; the caller must not use it again. Its events stay readable until
@@ -202,18 +262,32 @@ func (r *Recorder) Emit(t Ticks, k Kind, code Reason, stack StackID, thread Thre
 
 // EmitOn is [Recorder.Emit] of what somebody else has seen to happen on carrier c.
 func (r *Recorder) EmitOn(c CarrierID, t Ticks, k Kind, code Reason, stack StackID, thread ThreadID, arg uint64) {
+	if s := r.lockStripe(k); s != nil {
+		s.ring.emit(uint64(c)<<16, t, k, code, r.cutStack(k, stack), thread, arg)
+		s.lock.Store(0)
+	}
+}
+
+// EmitMore is [Recorder.Emit] as [Ring.EmitMore] is [Ring.Emit].
+func (r *Recorder) EmitMore(t Ticks, k Kind, code Reason, stack StackID, thread ThreadID, arg uint64, more ...uint64) {
+	if s := r.lockStripe(k); s != nil {
+		s.ring.emitMore(uint64(NoCarrier)<<16, t, k, code, r.cutStack(k, stack), thread, arg, more)
+		s.lock.Store(0)
+	}
+}
+
+// lockStripe returns a shared ring for an event of kind k, which the caller unlocks. Without a free one it returns nil, and counts the loss.
+func (r *Recorder) lockStripe(k Kind) *ringStripe {
 	if r == nil {
-		return
+		return nil
 	}
 	first := stripeHint()
 	for i := range uint32(stripes) {
-		s := &r.stripes[(first+i)%stripes]
-		if s.lock.CompareAndSwap(0, 1) {
-			s.ring.emit(uint64(c)<<16, t, k, code, stack, thread, arg)
-			s.lock.Store(0)
-			return
+		if s := &r.stripes[(first+i)%stripes]; s.lock.CompareAndSwap(0, 1) {
+			return s
 		}
 	}
 	r.lose(lostEvents)
-	atomic.AddUint64(&r.header.LostKinds[k%kindSlots], 1)
+	atomic.AddUint64(r.header.lostKind(k), 1)
+	return nil
 }

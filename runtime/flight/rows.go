@@ -109,6 +109,7 @@ type ThreadRow struct {
 	Reason  Reason
 	Carrier CarrierID // it is or was last mounted on
 	Limited bool      // it waits for Blocker with a time limit
+	Torn    bool      // the process died or was stopped while it wrote this: State is new, all else may be of the state before
 
 	Scheduler SchedulerID // 0: not known
 }
@@ -119,8 +120,9 @@ type ThreadDetail struct {
 	Created Ticks
 	Creator ThreadID
 	G       uint64 // address of the runtime.g of the goroutine it runs on, 0 unknown
-	GoID    uint64
 	Entry   uint64 // program counter of its body
+	// Up to when it was mounted last; see [Spent].
+	Run, Ready, CPU time.Duration
 }
 
 // A ScopeRow is what the flight file says about one scope.
@@ -165,8 +167,9 @@ type RingRow struct {
 	Owner     RingOwner
 	Scheduler SchedulerID // the carrier's; 0: not known
 	Size      uint64
-	Head      uint64            // events ever written
-	Counts    [kindSlots]uint64 // events ever written by kind; exact also after events are overwritten
+	Head      uint64              // events ever written
+	Counts    [kindSlots]uint64   // events that happened by kind; exact also of those that were overwritten, or that the settings leave out
+	Parks     [reasonSlots]uint64 // of them the parks by reason; files of version 1 have none
 	Hold      Hold
 }
 

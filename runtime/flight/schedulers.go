@@ -47,6 +47,7 @@ func (r *Recorder) OpenScheduler(id SchedulerID, name string, t Ticks) *Schedule
 	clear(rec.Figures[:])
 	clear(rec.Ready[:])
 	clear(rec.Slice[:])
+	clear(rec.Pinned[:])
 	endWrite(&rec.Ver, v)
 	return &SchedulerRecord{rec, r}
 }
@@ -68,7 +69,7 @@ func (p *schedulerPool) growLocked(r *Recorder) bool {
 }
 
 // Write tells the figures and histograms as they are at t.
-func (s *SchedulerRecord) Write(t Ticks, figures *[FigureCount]uint64, ready, slice *Histogram) {
+func (s *SchedulerRecord) Write(t Ticks, figures *[FigureCount]uint64, ready, slice, pinned *Histogram) {
 	if s == nil {
 		return
 	}
@@ -80,6 +81,15 @@ func (s *SchedulerRecord) Write(t Ticks, figures *[FigureCount]uint64, ready, sl
 	for i := range ready {
 		put64(&rec.Ready[i], ready[i])
 		put64(&rec.Slice[i], slice[i])
+	}
+	for i := range rec.Pinned {
+		n := pinned[pinnedFirst+i]
+		if i == 0 {
+			for _, shorter := range pinned[:pinnedFirst] {
+				n += shorter
+			}
+		}
+		put64(&rec.Pinned[i], n)
 	}
 	put64(&rec.Written, uint64(t))
 	endWrite(&rec.Ver, v)

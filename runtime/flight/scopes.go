@@ -2,6 +2,7 @@ package flight
 
 import (
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -12,7 +13,8 @@ const (
 
 // A scopePool holds the records of open scopes. Record 0 is the root scope.
 type scopePool struct {
-	mu struct {
+	bases [maxScopeSegments]atomic.Pointer[byte] // of the segments, for those without the lock; stored under it
+	mu    struct {
 		sync.Mutex
 		segments []unsafe.Pointer
 		used     uint32
@@ -27,6 +29,7 @@ func (p *scopePool) start(r *Recorder) func() error {
 			return err
 		}
 		p.mu.segments = []unsafe.Pointer{base}
+		p.bases[0].Store((*byte)(base))
 		p.mu.used = 1
 		return nil
 	}
@@ -64,6 +67,10 @@ func (r *Recorder) OpenScope(id ScopeID, name string, parent ScopeIndex, owner T
 		p.mu.used++
 	}
 	p.writeLocked(i, id, s, parent, owner, deadline, t)
+	if sums := r.totals.of(i); sums != nil {
+		sums.moveTo(r.totals.of(0)) // of the scope before
+		atomic.StoreUint64(&sums.Scope, uint64(id))
+	}
 	return i
 }
 
@@ -76,6 +83,8 @@ func (p *scopePool) growLocked(r *Recorder) bool {
 		r.warnOnce("scopes are not recorded any more", err)
 		return false
 	}
+	r.addTotals(len(p.mu.segments))
+	p.bases[len(p.mu.segments)].Store((*byte)(base))
 	p.mu.segments = append(p.mu.segments, base)
 	return true
 }
@@ -94,6 +103,21 @@ func (p *scopePool) writeLocked(i ScopeIndex, id ScopeID, name StringID, parent 
 	put32(&s.Limit, 0)
 	put32(&s.Queued, 0)
 	endWrite(&s.Ver, v)
+}
+
+// scopeClosed is no scope's id.
+const scopeClosed = 1<<64 - 1
+
+// parent returns the position of the parent of a scope that is open; 0 if it makes no sense.
+func (p *scopePool) parent(i ScopeIndex) ScopeIndex {
+	if i/scopesPerSegment >= maxScopeSegments {
+		return 0
+	}
+	base := p.bases[i/scopesPerSegment].Load()
+	if base == nil {
+		return 0
+	}
+	return ScopeIndex(atomic.LoadUint32(&(*scopeRecord)(unsafe.Add(unsafe.Pointer(base), i%scopesPerSegment*scopeSize)).Parent))
 }
 
 // DescribeScope records the policy of scope i, and how many of its threads execute at a time, 0 for no limit.
@@ -167,6 +191,10 @@ func (r *Recorder) CloseScope(i ScopeIndex) {
 	p := &r.scopes
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if sums := r.totals.of(i); sums != nil && uint32(i) < p.mu.used {
+		atomic.StoreUint64(&sums.Scope, scopeClosed)
+		sums.moveTo(r.totals.of(ScopeIndex(p.recordLocked(i).Parent))) // T2
+	}
 	if p.setStateLocked(i, ScopeFree) {
 		p.mu.free = append(p.mu.free, i)
 	}

@@ -202,3 +202,46 @@ func hashPCs(pcs []uint64, truncated bool, skip int) uint64 {
 	}
 	return finishHash(sum, len(pcs), truncated, skip)
 }
+
+// cutStack returns the stack that an event of kind k is recorded with: id, or as much of it as the settings want. Stacks of parks are
+// taken as they are wanted.
+func (r *Recorder) cutStack(k Kind, id StackID) StackID {
+	if id == 0 || k == EventPark || !stackKinds[k] {
+		return id
+	}
+	depth := int(r.gate.depths[k].Load())
+	switch {
+	case depth == 0:
+		return 0
+	case depth == maxStackDepth:
+		return id
+	}
+	s := r.stacks.at(uint64(id))
+	word := get64(&s.Word)
+	n, skip := int(word&0xffff), int(word>>32&0xffff)
+	if n <= depth+skip {
+		return id
+	}
+	n = depth + skip
+	pcs := s.pcs()[:n]
+	h := hashPCs(pcs, true, skip)
+	if known := r.stacks.lookup(h); known != 0 {
+		return known
+	}
+	cut := r.reserveStack(n)
+	if cut == 0 {
+		return 0
+	}
+	copy(r.stacks.at(uint64(cut)).pcs()[:n], pcs)
+	return r.publishStack(cut, h, n, stackTruncated, uint64(skip))
+}
+
+// stackKinds tells of which kinds of events the reference is a stack.
+var stackKinds = func() (is [KindCount]bool) {
+	for k := range Kinds {
+		for _, f := range Kinds[k].Fields {
+			is[k] = is[k] || f.Use == FieldStack && f.At == AtRef
+		}
+	}
+	return is
+}()

@@ -4,8 +4,9 @@
 // one must lie further up and below g.stack.hi, the second word of g. The walk also ends before a return
 // address of stackEnds.
 
-// func hashFrames() (sum uint64, n int)
-TEXT ·hashFrames(SB), NOSPLIT|NOFRAME, $0-16
+// func hashFrames(max int) (sum uint64, n int)
+TEXT ·hashFrames(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ max+0(FP), R13
 	MOVQ (TLS), R8
 	MOVQ 8(R8), R9
 	LEAQ ·stackKeys(SB), R10
@@ -30,13 +31,13 @@ hash:
 	CMPQ  R12, R9
 	JCC   hashed
 	MOVQ  R12, DX
-	CMPQ  CX, $64
+	CMPQ  CX, R13
 	JCS   hash
 	INCQ  CX
 
 hashed:
-	MOVQ AX, sum+0(FP)
-	MOVQ CX, n+8(FP)
+	MOVQ AX, sum+8(FP)
+	MOVQ CX, n+16(FP)
 	RET
 
 // func copyFrames(to *uint64, max int) (n int)

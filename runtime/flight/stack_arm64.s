@@ -4,8 +4,9 @@
 // saved one must lie further up and below g.stack.hi, the second word of g. The walk also ends before a
 // return address of stackEnds.
 
-// func hashFrames() (sum uint64, n int)
-TEXT ·hashFrames(SB), NOSPLIT|NOFRAME, $0-16
+// func hashFrames(max int) (sum uint64, n int)
+TEXT ·hashFrames(SB), NOSPLIT|NOFRAME, $0-24
+	MOVD max+0(FP), R8
 	MOVD 8(g), R9
 	MOVD $·stackKeys(SB), R10
 	MOVD ·stackEnds+0(SB), R6
@@ -30,13 +31,13 @@ hash:
 	CMP    R9, R4
 	BHS    hashed
 	MOVD   R4, R2
-	CMP    $64, R1
+	CMP    R8, R1
 	BLO    hash
 	ADD    $1, R1, R1
 
 hashed:
-	MOVD R0, sum+0(FP)
-	MOVD R1, n+8(FP)
+	MOVD R0, sum+8(FP)
+	MOVD R1, n+16(FP)
 	RET
 
 // func copyFrames(to *uint64, max int) (n int)

@@ -5,12 +5,12 @@ package flight
 import "sync/atomic"
 
 // hashFrames follows the frame pointers from its caller's frame to the goroutine's first, and sums
-// up the return addresses times [stackKeys]. n is their number; maxStackDepth+1 if there are more.
+// up at most max return addresses, from 1 to 64, times [stackKeys]. n is their number; max+1 if there are more.
 // The innermost return address is the one of its caller, not its own. It stays within the
 // goroutine's stack, so that code that uses the frame pointer for something else does no harm.
 //
 //go:noescape
-func hashFrames() (sum uint64, n int)
+func hashFrames(max int) (sum uint64, n int)
 
 // copyFrames stores the addresses that hashFrames sums up, at most max, and returns their number.
 //
@@ -38,9 +38,9 @@ func isStackEnd(pc uint64) bool {
 }
 
 // Stack interns the stack of its caller, without the skip innermost calls (inlined ones count), and
-// returns its id: 0 when there is no room. A stack met before costs some nanoseconds, takes no lock
+// returns its id: 0 when there is no room, or the settings want no stacks of parks. A stack met before costs some nanoseconds, takes no lock
 // and allocates nothing; a new one is copied, and named by the recorder's goroutine. Frames beyond
-// the 64 innermost are cut off, and the stack marked.
+// the innermost, 64 or as the settings say of parks, are cut off, and the stack marked.
 //
 // The two walks start from the same frame, hence the form of this function.
 //
@@ -49,10 +49,15 @@ func (r *Recorder) Stack(skip int) StackID {
 	if r == nil {
 		return 0
 	}
-	sum, n := hashFrames()
-	truncated := n > maxStackDepth
+	depth := int(r.gate.depth.Load())
+	if depth == 0 {
+		return 0
+	}
+	depth = min(depth+skip, maxStackDepth)
+	sum, n := hashFrames(depth)
+	truncated := n > depth
 	if truncated {
-		n = maxStackDepth
+		n = depth
 	}
 	h := finishHash(sum, n, truncated, skip)
 	if id := r.stacks.lookup(h); id != 0 {

@@ -18,7 +18,7 @@ func TestDeepStacksAreCutAndMarked(t *testing.T) {
 	}
 	// Exactly as deep as the limit is not cut.
 	var n int
-	deep(0, func() { _, n = hashFrames() })
+	deep(0, func() { _, n = hashFrames(maxStackDepth) })
 	deep(maxStackDepth-n-1, func() { id = r.Stack(0) })
 	if s := waitStack(t, r, id); s.Truncated || len(s.PCs) < maxStackDepth-2 {
 		t.Errorf("got %d frames, truncated %v; want close to %d, false", len(s.PCs), s.Truncated, maxStackDepth)

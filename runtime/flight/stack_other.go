@@ -18,13 +18,14 @@ var stackCalls atomic.Uint32
 //
 //go:noinline
 func (r *Recorder) Stack(skip int) StackID {
-	if r == nil || stackCalls.Add(1)%stackSample != 1 {
+	if r == nil || r.gate.depth.Load() == 0 || stackCalls.Add(1)%stackSample != 1 {
 		return 0
 	}
 	var pcs [maxStackDepth + 1]uintptr
 	n := runtime.Callers(2, pcs[:])
-	truncated := n > maxStackDepth
-	n = min(n, maxStackDepth)
+	depth := min(int(r.gate.depth.Load())+skip, maxStackDepth)
+	truncated := n > depth
+	n = min(n, depth)
 	var flags uint64
 	if truncated {
 		flags = stackTruncated

@@ -16,7 +16,8 @@ const (
 )
 
 // sweepDir removes flight files of dead processes beside the recorder's own: the newest stay, up to
-// a count and a size. Only regular files of this user whose lock is free are touched.
+// a count and a size; of their control sockets none stays. Only regular files and sockets of this user
+// whose lock is free are touched.
 func (r *Recorder) sweepDir() {
 	if r.path == "" {
 		return
@@ -35,6 +36,7 @@ func (r *Recorder) sweepDir() {
 	}
 	var files []dead
 	for _, name := range names {
+		sweepSocket(d, name)
 		if _, _, ok := parseFileName(name); !ok || name == self {
 			continue
 		}

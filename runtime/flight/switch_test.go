@@ -12,8 +12,8 @@ var switches = []struct {
 	single   func(g *Ring, rec *Record, t Ticks)
 }{
 	{"Start",
-		func(g *Ring, rec *Record, t Ticks) { g.Start(7, t, 3) },
-		func(g *Ring, rec *Record, t Ticks) { g.Emit(t, EventThreadStart, 0, 0, 7, 3) }},
+		func(g *Ring, rec *Record, t Ticks) { g.Start(7, t, 3, 2, RecordOnGoroutine) },
+		func(g *Ring, rec *Record, t Ticks) { g.Emit(t, EventThreadStart, Reason(RecordOnGoroutine), 2, 7, 3) }},
 	{"Mount",
 		func(g *Ring, rec *Record, t Ticks) { g.Mount(rec, 7, t) },
 		func(g *Ring, rec *Record, t Ticks) { rec.Mounted(t, 5); g.Emit(t, EventMount, 0, 0, 7, 0) }},
@@ -39,8 +39,8 @@ var switches = []struct {
 	{"End",
 		func(g *Ring, rec *Record, t Ticks) { g.End(rec, 7, t, ReasonPanic) },
 		func(g *Ring, rec *Record, t Ticks) {
-			rec.End(t)
-			g.Emit(t, EventThreadEnd, ReasonPanic, 0, 7, 0)
+			used, _ := rec.End(t)
+			g.Emit(t, EventThreadEnd, ReasonPanic, StackID(used.Mounts), 7, uint64(used.Run.Sub(0)))
 			g.Emit(t, EventUnmount, ReasonPanic, 0, 7, 0)
 		}},
 }

@@ -55,6 +55,7 @@ type Scheduler struct {
 	Figures map[flight.Figure]uint64 // the others are 0
 	Ready   map[time.Duration]uint64 // counts by duration
 	Slice   map[time.Duration]uint64
+	Pinned  map[time.Duration]uint64
 }
 
 // A Pin is a pin to count by its place.
@@ -135,6 +136,7 @@ type Spec struct {
 
 	Schedulers []Scheduler
 	Pins       []Pin
+	Pollers    []flight.PollerRow // Last is not looked at: it is now
 	Blockers   []Blocker
 	Goroutines []Goroutine
 	Ended      bool // close the recorder; the file is kept
@@ -288,7 +290,11 @@ func (f *File) schedulers(s Spec) {
 		for which, v := range sc.Figures {
 			figures[which] = v
 		}
-		rec.Write(now.Add(-sc.Age), &figures, histogram(sc.Ready), histogram(sc.Slice))
+		rec.Write(now.Add(-sc.Age), &figures, histogram(sc.Ready), histogram(sc.Slice), histogram(sc.Pinned))
+	}
+	for i := range s.Pollers {
+		p := &s.Pollers[i]
+		f.Recorder.OpenPoller(p.Kind, p.Number).Write(&p.PollerFigures, now)
 	}
 	for _, p := range s.Pins {
 		f.Recorder.CountPin(f.stack(p.Stack), p.Reason, p.Held, p.Victims, now.Add(-p.Age))
