@@ -3,6 +3,7 @@ package sched
 import (
 	"runtime"
 	"runtime/pprof"
+	"runtime/trace"
 	"unsafe"
 
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -44,7 +45,8 @@ func (t *Task) runBound(lock bool) {
 	t.moved(flight.StateMounted)
 	if t.rec != nil {
 		c.recordMount(t, t.rec, flight.Now())
-		t.rec.Goroutine(coro.G(), 0)
+		c.cpuBegins(flight.Default(), false)
+		t.rec.Goroutine(coro.G())
 	}
 	pprof.SetGoroutineLabels(t.body.Labels().Base()) // not those of who started it
 	t.runBody()
@@ -63,9 +65,13 @@ func (t *Task) parkInPlace(p Pause) {
 	if pinned {
 		pause = pausePinned
 	}
+	if trace.IsEnabled() {
+		t.traceWait(shownAs(uint32(pause)))
+	}
 	began := flight.Now()
 	var stack flight.StackID
 	if t.rec != nil {
+		c.cpuEnds(t.rec, began)
 		stack = flight.Default().Stack(stackSkip)
 		if pinned {
 			t.rec.Pinned(began, why, stack, p.Blocker)
@@ -113,9 +119,13 @@ func (t *Task) parkInPlace(p Pause) {
 	}
 	if t.rec != nil {
 		t.rec.Resumed(now)
+		c.cpuBegins(flight.Default(), false)
 		if pinned {
 			c.ring.SetCarrier(flight.CarrierRunning)
 		}
+	}
+	if in := t.traced; in != nil {
+		in.arrived()
 	}
 	if Simulating() {
 		t.resumedSimulated()

@@ -57,22 +57,27 @@ func (n *counts) add(o *counts) {
 	}
 }
 
-// noteReady counts how long a thread, about to be mounted now, has waited for a carrier.
+// noteReady counts, and records if it is long, how long a thread, about to be mounted now, has waited for a carrier.
 //
 //go:norace
-func (w *worker) noteReady(rec *flight.Record, now flight.Ticks) {
-	if d := now - rec.Since(); d > w.long || w.counts.mounts%sampleEvery == 0 {
-		count(&w.counts.ready, d, d > w.long)
+func (w *worker) noteReady(t *Task, rec *flight.Record, now flight.Ticks) {
+	d := now - rec.Since()
+	if d > w.long {
+		count(&w.counts.ready, d, true)
+		w.over(flight.EventQueued, t, d, now, flight.ReasonNone)
+	} else if w.counts.mounts%sampleEvery == 0 {
+		count(&w.counts.ready, d, false)
 	}
 }
 
-// noteSlice counts how long a thread, about to leave its carrier now, has executed since it was mounted, or pinned for the last time.
+// noteSlice counts, and records if it is long, how long a thread, about to leave its carrier now, has executed since it was mounted, or pinned for the last time.
 //
 //go:norace
-func (w *worker) noteSlice(rec *flight.Record, now flight.Ticks) {
+func (w *worker) noteSlice(t *Task, rec *flight.Record, now flight.Ticks, why flight.Reason) {
 	d := now - rec.Since()
 	if d > w.long {
 		count(&w.counts.slice, d, true)
+		w.over(flight.EventSlice, t, d, now, why)
 		w.endMonopoly(now)
 	} else if w.counts.mounts%sampleEvery == 0 {
 		count(&w.counts.slice, d, false)

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/panicstack"
 )
 
@@ -19,6 +20,8 @@ func Crash(t *Task, value any) {
 	if _, frames, ok := strings.Cut(stack, "\n"); ok {
 		stack = frames
 	}
+	// It does not end any more, but for whoever reads the flight file that is left, it has.
+	t.emit(flight.Now(), flight.EventThreadEnd, flight.ReasonPanic, 0, t.id, 0)
 	fmt.Fprintf(os.Stderr, "panic: %s\n\nthread %s [running]:\n%s\n", printed(value), t.label(), stack)
 	go func() { panic(value) }()
 	select {}

@@ -298,7 +298,7 @@ func (w *worker) endHold(now flight.Ticks) {
 	w.seen.holder = nil
 	r := flight.Default()
 	r.CountPin(h.Stack, h.Reason, held, victims, now)
-	if held >= w.fj.options.PinnedAfter {
+	if held >= w.fj.options.PinnedAfter && r.Over(flight.EventPinned, now-h.Since) {
 		r.EmitOn(w.id, now, flight.EventPinned, h.Reason, h.Stack, h.Thread, uint64(flight.MakeHeld(held, victims)))
 	}
 }

@@ -57,5 +57,7 @@ func (w *worker) monopolyOver(m *monopoly, now flight.Ticks) {
 	w.fj.tally.monopolies.Add(1)
 	w.fj.tally.monopolizedTime.Add(uint64(held))
 	w.fj.tally.victims.Add(victims)
-	flight.Default().EmitOn(w.id, now, flight.EventMonopolized, flight.ReasonMonopoly, m.stack, m.thread, uint64(flight.MakeHeld(held, victims)))
+	if r := flight.Default(); r.Over(flight.EventMonopolized, now-m.since) {
+		r.EmitOn(w.id, now, flight.EventMonopolized, flight.ReasonMonopoly, m.stack, m.thread, uint64(flight.MakeHeld(held, victims)))
+	}
 }

@@ -43,11 +43,17 @@ func (t *Task) Leave(p Pause, skip int) (s *coro.Slot, hadPermit bool) {
 		t.parkInPlace(p)
 		return nil, false
 	}
+	then := toPause | departure(pauseOf(p.State))
+	if m := t.timer; m != nil && m.armed {
+		then |= timed
+		p.Blocker = p.Blocker.Limited()
+	}
 	var now flight.Ticks
 	if rec := t.rec; rec != nil {
 		now = flight.Now()
+		c.cpuEnds(rec, now)
 		if c.worker != nil {
-			c.worker.noteSlice(rec, now)
+			c.worker.noteSlice(t, rec, now, p.Reason)
 		}
 		stack := flight.Default().Stack(skip)
 		if c.ring != nil {
@@ -58,16 +64,15 @@ func (t *Task) Leave(p Pause, skip int) (s *coro.Slot, hadPermit bool) {
 			c.emit(now, flight.EventUnmount, p.Reason, 0, t.id, 0)
 		}
 	}
-	then := toPause | departure(pauseOf(p.State))
-	if m := t.timer; m != nil && m.armed {
-		then |= timed
-	}
 	return t.depart(c, then, now), false
 }
 
 // Arrive is the second half of a park: t goes on, perhaps on another carrier.
 func (t *Task) Arrive() {
 	t.on.finish()
+	if in := t.traced; in != nil {
+		in.arrived()
+	}
 	if Simulating() {
 		t.resumedSimulated()
 	}

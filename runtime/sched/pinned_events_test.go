@@ -142,6 +142,9 @@ func TestShortPinsAreCountedByTheirPlaceAlone(t *testing.T) {
 	if got := fj.Stats().Figures; got[flight.FigurePins] != 7 || got[flight.FigurePinnedTime] == 0 {
 		t.Errorf("got %d pins in %v", got[flight.FigurePins], time.Duration(got[flight.FigurePinnedTime]))
 	}
+	if got := fj.Stats().Pinned; got.Total() != 7 {
+		t.Errorf("got %d pins in buckets, want 7: %v", got.Total(), got)
+	}
 }
 
 // PN-07

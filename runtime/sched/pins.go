@@ -134,7 +134,7 @@ func (c *carrier) pinOver(t *Task, why flight.Reason, stack flight.StackID, bega
 	pinEnds(t, c.id, why, victims)
 	r := flight.Default()
 	r.CountPin(stack, why, held, victims, now)
-	if r != nil && held >= after {
+	if held >= after && r.Over(flight.EventPinned, now-began) {
 		c.emit(now, flight.EventPinned, why, stack, t.id, uint64(flight.MakeHeld(held, victims)))
 	}
 }
@@ -152,6 +152,7 @@ func (w *worker) victims() uint64 {
 // pin counts a pin that is over.
 func (t *tally) pin(held time.Duration, victims uint64) {
 	t.pins.Add(1)
+	t.pinned[flight.BucketOf(held)].Add(1)
 	t.pinnedTime.Add(uint64(held))
 	t.victims.Add(victims)
 }

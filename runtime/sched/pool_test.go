@@ -94,7 +94,7 @@ func TestRoutinesOfACrowdThatHasPassedAreRetired(t *testing.T) {
 				}
 				crowd := runtime.NumGoroutine() - before
 				time.Sleep(time.Minute)
-				if left := runtime.NumGoroutine() - before; left > n/2 || crowd < n {
+				if left := runtime.NumGoroutine() - before; left > n/2 || crowd < n-n/100 { // others may end meanwhile
 					t.Errorf("%d goroutines of a crowd of %d are left after a minute", left, crowd)
 				}
 				b.Start(func() {}).Join()

@@ -68,7 +68,7 @@ func (fj *ForkJoin) alarm(workers []*worker, now flight.Ticks, waited time.Durat
 			continue
 		}
 		s.Holders = append(s.Holders, Holder{h.Thread, h.Reason, pcs})
-		if p := (place{h.Reason, h.Stack}); !told[p] {
+		if p := (place{h.Reason, h.Stack}); !told[p] && r.Over(flight.EventStarved, flight.Ticks(0).Add(waited)) {
 			told[p] = true
 			r.EmitOn(w.id, now, flight.EventStarved, h.Reason, h.Stack, h.Thread, uint64(flight.MakeHeld(waited, uint64(n))))
 		}

@@ -18,6 +18,9 @@ type Stats struct {
 	//
 	// The recorder has the times: while it is off both are empty, and of operations of Go's that block, and of threads that compute for long, nothing is counted.
 	Ready, Slice flight.Histogram
+
+	// Pinned is how long threads blocked and held their carrier: all that [flight.FigurePins] counts, with or without the recorder.
+	Pinned flight.Histogram
 }
 
 // Stats returns the figures of now. It takes microseconds, more if there are hundreds of carriers.
@@ -76,7 +79,7 @@ func (b *board) tell(always bool) {
 	b.mu.told, b.mu.at = true, now
 	if b.mu.row != nil {
 		s := b.stats()
-		b.mu.row.Write(now, &s.Figures, &s.Ready, &s.Slice)
+		b.mu.row.Write(now, &s.Figures, &s.Ready, &s.Slice, &s.Pinned)
 	}
 }
 
@@ -105,6 +108,7 @@ func (b *board) stats() Stats {
 type tally struct {
 	rejections, compensations, pins, pinnedTime, victims, monopolies, monopolizedTime, alarms atomic.Uint64
 
+	pinned       [flight.HistogramBuckets]atomic.Uint64
 	moved        atomic.Int64  // threads that came from other schedulers, less those that went
 	starvedSince atomic.Uint64 // flight.Ticks, or 0
 }
@@ -174,6 +178,9 @@ func (fj *ForkJoin) addTo(s *Stats) {
 	}
 	s.Ready.Add(&n.ready)
 	s.Slice.Add(&n.slice)
+	for i := range t.pinned {
+		s.Pinned[i] += t.pinned[i].Load()
+	}
 }
 
 // forkJoinOf returns the ForkJoin whose figures count the threads of a scheduler, or nil.

@@ -253,8 +253,8 @@ func TestHistogramsTellLongDelaysAndSlices(t *testing.T) {
 	first.Join()
 	second.Join()
 	s := fj.Stats()
-	if s.Slice.Above(long/2) != 1 || s.Ready.Above(long/4) == 0 {
-		t.Errorf("got slices %v and delays %v, want one slice of %v, and a delay", s.Slice, s.Ready, long)
+	if s.Slice.Above(long/2) == 0 || s.Ready.Above(long/4) == 0 {
+		t.Errorf("got slices %v and delays %v, want a slice of %v, and a delay", s.Slice, s.Ready, long)
 	}
 }
 

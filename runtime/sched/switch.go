@@ -2,6 +2,7 @@ package sched
 
 import (
 	"runtime"
+	"runtime/trace"
 	"sync"
 	"unsafe"
 
@@ -29,6 +30,8 @@ type carrier struct {
 	rested *coro.Routine // has just gone back to the goroutine of a Run, which passes it on to its pool
 	doomed *coro.Routine // the same of any carrier, to be ended
 
+	cpu     cpuMark      // when the mounted thread was mounted
+	cpuLeft cpuMark      // when the one before left
 	instant flight.Ticks // a clock read while a thread ends, which serves all that comes of its end
 }
 
@@ -112,14 +115,16 @@ func (c *carrier) begins(t *Task, now flight.Ticks) {
 	if w != nil {
 		w.counts.mounted()
 	}
+	follows := now != 0
 	if rec := t.rec; rec != nil {
 		if now == 0 {
 			now = flight.Now()
 		}
 		if w != nil {
-			w.noteReady(rec, now)
+			w.noteReady(t, rec, now)
 		}
 		c.recordMount(t, rec, now)
+		c.cpuBegins(flight.Default(), follows)
 	}
 }
 
@@ -141,6 +146,13 @@ func (c *carrier) emit(now flight.Ticks, k flight.Kind, why flight.Reason, stack
 	flight.Default().Emit(now, k, why, stack, thread, arg)
 }
 
+// over records an event of something that the mounted thread t did for d, if the settings want it.
+func (c *carrier) over(k flight.Kind, t *Task, d, now flight.Ticks, why flight.Reason) {
+	if flight.Default().Over(k, d) {
+		c.emit(now, k, why, 0, t.id, uint64(d.Sub(0)))
+	}
+}
+
 func (c *carrier) emitNow(k flight.Kind, id flight.ThreadID) {
 	if flight.Default() != nil {
 		c.emit(flight.Now(), k, 0, 0, id, 0)
@@ -157,8 +169,9 @@ func (t *Task) leaveYielding(c *carrier) {
 	var now flight.Ticks
 	if rec := t.rec; rec != nil {
 		now = flight.Now()
+		c.cpuEnds(rec, now)
 		if w != nil {
-			w.noteSlice(rec, now)
+			w.noteSlice(t, rec, now, flight.ReasonYield)
 		}
 		if c.ring != nil {
 			c.ring.Yield(rec, t.id, now)
@@ -171,6 +184,9 @@ func (t *Task) leaveYielding(c *carrier) {
 	s := t.depart(c, toQueue, now)
 	s.Switch()
 	t.on.finish()
+	if in := t.traced; in != nil {
+		in.arrived()
+	}
 }
 
 // depart is the first half of a departure (C2, C3). It returns the slot to switch to, which is t's from then on. When
@@ -179,6 +195,9 @@ func (t *Task) leaveYielding(c *carrier) {
 func (t *Task) depart(c *carrier, then departure, now flight.Ticks) *coro.Slot {
 	c.left, c.then = t, then
 	s := c.ret
+	if trace.IsEnabled() {
+		t.traceWait(then.shownAs())
+	}
 	if n := c.next(); n != nil {
 		c.prepare(n, now)
 		s = n.at
@@ -269,7 +288,7 @@ func execute(r *coro.Routine) {
 		t := (*Task)(r.Task)
 		t.on.finish()
 		if t.rec != nil {
-			t.rec.Goroutine(coro.G(), 0)
+			t.rec.Goroutine(coro.G())
 		}
 		label(r, t.body.Labels())
 		t.runBody()
@@ -298,6 +317,7 @@ func (t *Task) runBody() {
 	if Simulating() {
 		t.beginSimulated()
 	}
+	t.traceBody()
 	t.body.Run()
 	returned = true
 	t.ended(flight.ReasonEnd, nil)
@@ -324,6 +344,9 @@ func (t *Task) handle(v any) {
 // ended tells everybody who has to know that the body has ended; its record goes first, so that
 // whoever joins the thread does not find it there.
 func (t *Task) ended(how flight.Reason, value any) {
+	if t.traced != nil {
+		t.traced.over()
+	}
 	t.word.Store(done)
 	t.moved(flight.StateDone)
 	if Simulating() {
@@ -339,18 +362,21 @@ func (t *Task) ended(how flight.Reason, value any) {
 		for t.marks.Load()&renaming != 0 {
 			runtime.Gosched()
 		}
+		c.cpuEnds(rec, now)
 		if c.worker != nil {
-			c.worker.noteSlice(rec, now)
+			c.worker.noteSlice(t, rec, now, how)
 		}
 		if c.ring != nil {
 			c.instant = now // good for all that follows until user code runs
 			c.ring.End(rec, t.id, now, how)
 			c.worker.records.Put(flight.Default(), rec)
 		} else {
-			c.emit(now, flight.EventThreadEnd, how, 0, t.id, 0)
+			r := flight.Default()
+			used, scope := rec.End(now)
+			r.AddSpent(scope, used)
+			c.emit(now, flight.EventThreadEnd, how, flight.StackID(used.Mounts), t.id, uint64(used.Run.Sub(0)))
 			c.emit(now, flight.EventUnmount, how, 0, t.id, 0)
-			rec.End(now)
-			flight.Default().PutRecord(rec)
+			r.PutRecord(rec)
 		}
 	} else if flight.Default() != nil {
 		c.emit(flight.Now(), flight.EventThreadEnd, how, 0, t.id, 0) // there was no room for it, but it counts

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
@@ -106,6 +107,8 @@ type Task struct {
 	on    *carrier   // what it is mounted on; written by whoever mounts it
 	link  *Task      // in a queue
 	timer *timer     // lazily made, kept for the task's life
+
+	traced *traced // in Go's own trace; nil: not
 }
 
 // Init makes t a task that is ready to [Task.Start]. A nil scheduler means, when it starts, the one of the calling
@@ -205,6 +208,7 @@ func (t *Task) Rename(name string) {
 	t.lockMark(renaming)
 	if !t.Done() {
 		flight.Default().SetName(t.rec, name)
+		t.emitName(Current(), name, flight.Now())
 	}
 	t.marks.And(^renaming)
 }
@@ -261,6 +265,7 @@ func (t *Task) Start(me *Task, b Birth) error {
 		if t.rec == nil {
 			t.record(me, b, flight.StateRunnable, now)
 		} else {
+			b.Scope, b.Flags = t.rec.Place()
 			t.rec.Runnable(now, me.threadID())
 		}
 	}
@@ -278,9 +283,9 @@ func (t *Task) Start(me *Task, b Birth) error {
 	switch {
 	case now == 0:
 	case me != nil && me.on.ring != nil:
-		me.on.ring.Start(t.id, now, me.id)
+		me.on.ring.Start(t.id, now, me.id, b.Scope, b.Flags)
 	default:
-		me.emit(now, flight.EventThreadStart, 0, 0, t.id, uint64(me.threadID()))
+		me.emit(now, flight.EventThreadStart, flight.Reason(b.Flags), flight.StackID(b.Scope), t.id, uint64(me.threadID()))
 	}
 	return nil
 }
@@ -317,7 +322,14 @@ func (t *Task) record(me *Task, b Birth, s flight.State, now flight.Ticks) {
 	t.rec.Init(s, t.id, b.Scope, me.threadID(), b.Entry, b.Flags.With(idOf(t.sched)), now)
 	if b.Name != "" {
 		r.SetName(t.rec, b.Name)
+		t.emitName(me, b.Name, now)
 	}
+}
+
+// emitName records that t has a name. me is [Current].
+func (t *Task) emitName(me *Task, name string, now flight.Ticks) {
+	words := flight.TextOf(name)
+	me.emitMore(now, flight.EventThreadName, 0, 0, t.id, 0, words[:]...)
 }
 
 // submit hands a task that the caller has moved to runnable to its scheduler, and records a refusal. me is [Current].
@@ -430,6 +442,7 @@ func (t *Task) recordUnpark(me *Task) {
 	}
 	if me == nil || me.on.ring == nil {
 		now := flight.Now()
+		t.noteLockWait(me, now)
 		rec.Runnable(now, me.threadID())
 		me.emit(now, flight.EventUnpark, 0, 0, t.id, uint64(me.threadID()))
 		return
@@ -438,7 +451,17 @@ func (t *Task) recordUnpark(me *Task) {
 	if now == 0 {
 		now = flight.Now()
 	}
+	t.noteLockWait(me, now)
 	me.on.ring.Unpark(rec, t.id, now, me.id)
+}
+
+// noteLockWait records that t, which is about to be runnable, has waited long for a lock.
+func (t *Task) noteLockWait(me *Task, now flight.Ticks) {
+	r, d := flight.Default(), now-t.rec.Since()
+	reason, blocker, stack := t.rec.Wait()
+	if (reason == flight.ReasonLock || blocker.Kind() == flight.BlockedBySemaphore) && r.Over(flight.EventLockWait, d) {
+		me.emitMore(now, flight.EventLockWait, reason, stack, t.id, uint64(blocker), uint64(d.Sub(0)), uint64(me.threadID()))
+	}
 }
 
 // worker returns the ForkJoin carrier that a mounted task executes on, or nil.
@@ -463,6 +486,46 @@ func (t *Task) emit(now flight.Ticks, k flight.Kind, why flight.Reason, stack fl
 		return
 	}
 	flight.Default().Emit(now, k, why, stack, thread, arg)
+}
+
+// emitMore is emit of a kind with more words.
+func (t *Task) emitMore(now flight.Ticks, k flight.Kind, why flight.Reason, stack flight.StackID, thread flight.ThreadID, arg uint64, more ...uint64) {
+	if t != nil && t.on.ring != nil {
+		t.on.ring.EmitMore(now, k, why, stack, thread, arg, more...)
+		return
+	}
+	flight.Default().EmitMore(now, k, why, stack, thread, arg, more...)
+}
+
+// EmitMore is [Emit] of a kind with a reference and more words: see [flight.Ring.EmitMore].
+func EmitMore(k flight.Kind, ref uint32, thread flight.ThreadID, arg uint64, more ...uint64) {
+	if flight.Default() != nil {
+		Current().emitMore(flight.Now(), k, 0, flight.StackID(ref), thread, arg, more...)
+	}
+}
+
+// NoteHold records that the caller releases what b names, which waiters have waited for, after it was held for d, if that is long.
+func NoteHold(b flight.Blocker, d time.Duration, waiters int) {
+	r := flight.Default()
+	if !r.Over(flight.EventLockHold, flight.Ticks(0).Add(d)) {
+		return
+	}
+	me := Current()
+	me.emitMore(flight.Now(), flight.EventLockHold, 0, r.Stack(stackSkip), me.threadID(), uint64(b), uint64(d), uint64(waiters))
+}
+
+// NoteIO records that the caller has made an operation that took d, with its waits, and moved so many bytes, if that is long. with names the other side; it is called
+// only then.
+func NoteIO(why flight.Reason, b flight.Blocker, d time.Duration, bytes int64, with func() string) {
+	r := flight.Default()
+	if !r.Over(flight.EventIO, flight.Ticks(0).Add(d)) {
+		return
+	}
+	me := Current()
+	text := flight.TextOf(with())
+	more := [2 + flight.TextWords]uint64{uint64(d), uint64(bytes)}
+	copy(more[2:], text[:])
+	me.emitMore(flight.Now(), flight.EventIO, why, r.Stack(stackSkip), me.threadID(), uint64(b), more[:]...)
 }
 
 // Emit records an event of the calling thread or goroutine that has no stack. Packages of the runtime use it for kinds of their own.

@@ -114,6 +114,13 @@ func (m *timer) disarm() (fired bool) {
 	return m.fired.Load()
 }
 
+// noteLate records that the timer fires later than it should, if it is much.
+func (m *timer) noteLate(by time.Duration) {
+	if r := flight.Default(); r.Over(flight.EventTimerLate, flight.Ticks(0).Add(by)) {
+		r.Emit(flight.Now(), flight.EventTimerLate, 0, 0, m.task.id, uint64(by))
+	}
+}
+
 // expire ends the park. It returns the task if the caller has to submit it.
 func (m *timer) expire() *Task {
 	t, park := m.task, m.park // before fired: see disarm
@@ -321,6 +328,7 @@ func (h *timerHeap) due() (wait time.Duration, woken []*Task) {
 			continue
 		}
 		e.timer.queued = false
+		e.timer.noteLate(now - e.when)
 		// Under the lock, so that remove returns only when the timer has done with the task.
 		if t := e.timer.expire(); t != nil {
 			woken = append(woken, t)

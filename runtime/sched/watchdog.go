@@ -3,6 +3,7 @@ package sched
 import (
 	"time"
 
+	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 )
 
@@ -216,15 +217,23 @@ func (fj *ForkJoin) compensate(blocked, computing, n int) {
 	switch {
 	case more <= 0:
 	case closed:
-		fj.tally.compensations.Add(uint64(more))
+		fj.compensated(more)
 		fj.startMore(more)
 	case awake >= fj.Parallelism(): // the others are held
 		for more > 0 && fj.wakeIdle() {
-			fj.tally.compensations.Add(1)
+			fj.compensated(1)
 			more--
 		}
 	case fj.searching.Load() == 0:
 		fj.wakeIdle()
+	}
+}
+
+// compensated tells that more carriers were added since others are held.
+func (fj *ForkJoin) compensated(more int) {
+	fj.tally.compensations.Add(uint64(more))
+	for range more {
+		flight.Default().Emit(flight.Now(), flight.EventCompensated, 0, 0, 0, uint64(fj.watched.blocked))
 	}
 }
 

@@ -184,7 +184,7 @@ func ringEvents(extra bool) int {
 
 func (w *worker) event(k flight.Kind) {
 	if w.ring != nil {
-		w.ring.Emit(flight.Now(), k, 0, 0, 0, uint64(w.id))
+		w.ring.Emit(flight.Now(), k, 0, flight.StackID(w.fj.board.id), 0, uint64(w.id))
 	}
 }
 
@@ -200,7 +200,10 @@ func (w *worker) find() *Task {
 		var t *Task
 		tooMany := w.tooMany()
 		if !tooMany {
-			if t = w.search(); t == nil {
+			if t = w.search(); t == nil && w.poll() {
+				t = w.search()
+			}
+			if t == nil {
 				t = w.linger()
 			}
 		}
@@ -253,6 +256,7 @@ func (w *worker) search() *Task {
 	fj := w.fj
 	if w.ticks-w.fair >= fairEvery {
 		w.fair = w.ticks
+		w.poll()
 		w.balance()
 		if t := fj.takeShared(w); t != nil {
 			return t
@@ -315,7 +319,10 @@ func (w *worker) steal() *Task {
 		if v == w || v.queue.looksEmpty() {
 			continue
 		}
-		if first, _ := v.queue.steal((v.queue.length() + 1) / 2); first != nil {
+		if first, n := v.queue.steal((v.queue.length() + 1) / 2); first != nil {
+			if flight.Default().On(flight.EventSteal) {
+				w.emit(flight.Now(), flight.EventSteal, 0, 0, first.id, uint64(n))
+			}
 			rest := first.link
 			first.link = nil
 			w.putAll(rest)
