@@ -72,6 +72,9 @@ func (s *Scope) end(why end, cause error) {
 	if cause == nil {
 		cause = context.Canceled
 	}
+	if why != byClose {
+		s.flock.Cancelled(why == byTimeout)
+	}
 	s.cancel(cause)
 	sched.Settle()
 	s.flock.Interrupt()

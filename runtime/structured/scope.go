@@ -219,6 +219,7 @@ func (o Options) Open(ctx context.Context) (*Scope, error) {
 		Name: o.Name, Parent: parent, Owner: s.ownerID(), Deadline: deadline, Policy: o.policyName(), Limit: o.Limit, Factory: o.Factory,
 	})
 	s.owner.setInnermost(&s.flock.Scope)
+	s.flock.Tell(ctx)
 	if s.around.Done() != nil {
 		s.free = append(s.free, context.AfterFunc(s.around, s.lookAtContext))
 	}

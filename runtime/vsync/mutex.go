@@ -31,6 +31,7 @@ type Mutex struct {
 
 	wokenAt   atomic.Int64 // when the token was given, as now tells
 	overtaken uint32       // how often who has the token was overtaken; only who has locked the lock touches it
+	tookAt    int64        // when somebody who had waited took it, as now tells; touched likewise
 
 	told account
 }
@@ -183,6 +184,7 @@ func (m *Mutex) lock(me *sched.Task, l *sched.Limits, why flight.Reason, s synch
 		default:
 			token = woken | overdue
 			if m.spin(self, token) {
+				m.tookAt = int64(now())
 				return nil
 			}
 		}
@@ -244,17 +246,18 @@ func (m *Mutex) unlock() {
 	if sched.Simulating() {
 		m.unlockSimulated()
 	} else {
-		m.release()
+		m.release(m.blocker())
 	}
 }
 
-func (m *Mutex) release() {
+// release frees the lock, which is that of what b names.
+func (m *Mutex) release(b flight.Blocker) {
 	for {
 		switch w := m.word.Load(); {
 		case w&locked == 0:
 			panic("vsync: unlock of unlocked mutex")
 		case w&(queued|woken) == queued: // and not overdue
-			if m.releaseQueued() {
+			if m.releaseQueued(b) {
 				return
 			}
 		case m.word.CompareAndSwap(w, w&(queued|woken|overdue)):
@@ -265,7 +268,7 @@ func (m *Mutex) release() {
 
 // releaseQueued is release while somebody waits and nobody has the token. It returns false if that has changed, or who was handed the lock
 // was refused: the caller holds it still.
-func (m *Mutex) releaseQueued() bool {
+func (m *Mutex) releaseQueued(b flight.Blocker) bool {
 	q := &m.waiters
 	q.Lock()
 	n := q.first
@@ -276,8 +279,10 @@ func (m *Mutex) releaseQueued() bool {
 	}
 	q.takeLocked(n)
 	w, at := woken, now()
+	held := at - max(n.since, time.Duration(m.wokenAt.Load()), time.Duration(m.tookAt))
 	if n.handed = n.tried && at-n.since >= patience; n.handed {
 		w = n.holder | locked
+		m.tookAt = int64(at)
 	} else {
 		m.overtaken = 0
 		m.wokenAt.Store(int64(at))
@@ -285,9 +290,12 @@ func (m *Mutex) releaseQueued() bool {
 	if q.n > 0 {
 		w |= queued
 	}
+	waiting := q.n + 1
 	m.word.Store(w)
 	q.Unlock()
-	if n.wake() {
+	woke := n.wake()
+	sched.NoteHold(b, held, waiting) // nobody waits for that
+	if woke {
 		return true
 	}
 	if n.handed {

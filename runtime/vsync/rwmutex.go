@@ -182,7 +182,7 @@ func (m *RWMutex) TryLock() bool {
 	if m.word.CompareAndSwap(0, rwClosed|rwWriting) {
 		return true
 	}
-	m.writer.release()
+	m.writer.release(m.blocker())
 	return false
 }
 
@@ -262,8 +262,12 @@ func (m *RWMutex) unlock() {
 				break
 			}
 		}
+		waiting := q.n
 		n := q.takeAllLocked()
 		q.Unlock()
+		if n != nil { // when all have been woken
+			defer sched.NoteHold(m.blocker(), now()-n.since, waiting)
+		}
 		for next := n; n != nil; n = next {
 			next = n.next
 			if !n.wake() {
@@ -271,7 +275,7 @@ func (m *RWMutex) unlock() {
 			}
 		}
 	}
-	m.writer.release()
+	m.writer.release(m.blocker())
 }
 
 // RLocker returns a Locker whose Lock and Unlock are RLock and RUnlock.

@@ -74,6 +74,9 @@ func now() time.Duration { return sched.After(0) }
 // ready makes n a waiter for the caller, on which me is mounted, within limits.
 func (n *waiter) ready(me *sched.Task, l *sched.Limits) *waiter {
 	n.task = me
+	if n.since == 0 {
+		n.since = now()
+	}
 	if me == nil && (l.Context != nil || l.Until != 0) {
 		n.sleeper = sched.NewLooseWaiter(nil)
 	} else {

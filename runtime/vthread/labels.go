@@ -9,8 +9,8 @@ import (
 
 // The keys of the profiler labels that threads have by themselves.
 const (
-	LabelThread = "vtscope.thread" // its name
-	LabelScope  = "vtscope.scope"  // the name of its scope
+	LabelThread = sched.LabelThread // its name
+	LabelScope  = sched.LabelScope  // the name of its scope
 )
 
 // profilerLabels are what t's goroutine is labelled with while it executes t; nil for nothing. Those of a thread that has neither a name nor

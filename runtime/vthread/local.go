@@ -3,7 +3,11 @@ package vthread
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"sync/atomic"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/sched"
 )
 
 // ErrNoLocals is the error of [Local.Set] where the caller has no locals: on a plain goroutine, and on a thread that was built with [NoLocals].
@@ -97,6 +101,9 @@ func (l *Local[T]) Set(v T) error {
 		return errNoneToHave
 	case t.env.Load().forbids():
 		return errForbidden
+	}
+	if r := flight.Default(); r.On(flight.EventLocalSet) {
+		sched.EmitMore(flight.EventLocalSet, uint32(r.Intern(reflect.TypeFor[T]().String())), t.ID(), 0)
 	}
 	if !l.key.inherited { // else others may have the same pointer
 		if old, ok := t.local(&l.key).(*T); ok {

@@ -63,7 +63,8 @@ func (t *Thread) uncommon() *rare {
 // A Scope is what a thread belongs to, as far as the thread knows it. Package structured makes them; nil is the
 // root scope.
 type Scope struct {
-	// Index is the scope's place in the flight file.
+	// ID and Index are what the flight file knows the scope as, and its place there.
+	ID    flight.ScopeID
 	Index flight.ScopeIndex
 	// Ended is called once for each thread of the scope, on the thread, when its function has returned, called
 	// runtime.Goexit, or panicked and a handler took it. It must not park.

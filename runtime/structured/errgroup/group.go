@@ -170,6 +170,7 @@ func (g *Group) leaseLocked() *lease {
 	f := new(flock.Flock)
 	f.Scope.Owner, f.Scope.Panicked, f.Scope.Context = f, g.panicked, ctx
 	f.Open(o)
+	f.Tell(g.ctx)
 	g.mu.scope = &lease{flock: f}
 	g.mu.scope.cleanup = runtime.AddCleanup(g.mu.scope, flock.Record.Close, f.Record())
 	return g.mu.scope

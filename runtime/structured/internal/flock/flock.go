@@ -84,7 +84,22 @@ func (f *Flock) Open(o Options) {
 	if o.Policy != "" || o.Limit > 0 {
 		r.DescribeScope(f.Scope.Index, o.Policy, o.Limit)
 	}
-	f.event(flight.EventScopeOpen, 0)
+	var parentID flight.ScopeID
+	if o.Parent != nil {
+		parentID = o.Parent.ID
+	}
+	f.Scope.ID = f.id
+	sched.EmitMore(flight.EventScopeOpen, uint32(r.Intern(o.Name)), f.owner, uint64(f.id), uint64(parentID), uint64(deadline), uint64(f.Scope.Index))
+}
+
+// OnOpen is stored by OnOpen of package structured.
+var OnOpen atomic.Pointer[func(context.Context, flight.ScopeID)]
+
+// Tell calls what OnOpen has with f, which was opened with ctx, or nil.
+func (f *Flock) Tell(ctx context.Context) {
+	if tell := OnOpen.Load(); tell != nil && ctx != nil {
+		(*tell)(ctx, f.id)
+	}
 }
 
 // Close takes the record back. All threads must have ended.
@@ -353,6 +368,14 @@ func (f *Flock) Wake() {
 	for _, s := range wake {
 		s.waiter.Wake()
 	}
+}
+
+// Cancelled tells, for the record, that the scope is cancelled, and whether because its deadline has passed.
+func (f *Flock) Cancelled(deadline bool) {
+	if deadline {
+		f.event(flight.EventScopeDeadline, 0)
+	}
+	f.event(flight.EventScopeCancel, 0)
 }
 
 // Join tells, for the record, that the owner waits.
