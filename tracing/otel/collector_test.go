@@ -1,0 +1,167 @@
+package otel
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	collogspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/vtscope/vtscope/tracing/otel/otlpenv"
+)
+
+// A collector is a gRPC server that does as a test wants; fixtures/backends/otlp has the collector's own receiver.
+type collector struct {
+	coltracepb.UnimplementedTraceServiceServer
+	server *grpc.Server
+	addr   string
+	answer atomic.Pointer[func() (refused int64, err error)]
+
+	mu struct {
+		sync.Mutex
+		spans     []*tracepb.Span
+		logs      []*logspb.LogRecord
+		resources map[string]string
+	}
+}
+
+type logService struct {
+	collogspb.UnimplementedLogsServiceServer
+	c *collector
+}
+
+func startCollector(t testing.TB, addr string) *collector {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &collector{server: grpc.NewServer(), addr: l.Addr().String()}
+	c.mu.resources = map[string]string{}
+	coltracepb.RegisterTraceServiceServer(c.server, c)
+	collogspb.RegisterLogsServiceServer(c.server, logService{c: c})
+	done := make(chan struct{})
+	go func() { defer close(done); c.server.Serve(l) }()
+	t.Cleanup(func() { c.server.Stop(); <-done })
+	return c
+}
+
+func (c *collector) Export(_ context.Context, r *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
+	answer := &coltracepb.ExportTraceServiceResponse{}
+	if f := c.answer.Load(); f != nil {
+		refused, err := (*f)()
+		if err != nil {
+			return nil, err
+		}
+		if refused > 0 {
+			answer.PartialSuccess = &coltracepb.ExportTracePartialSuccess{RejectedSpans: refused, ErrorMessage: "not these"}
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, rs := range r.ResourceSpans {
+		for _, kv := range rs.Resource.GetAttributes() {
+			c.mu.resources[kv.Key] = kv.Value.GetStringValue()
+		}
+		for _, ss := range rs.ScopeSpans {
+			for _, s := range ss.Spans {
+				c.mu.spans = append(c.mu.spans, proto.CloneOf(s))
+			}
+		}
+	}
+	return answer, nil
+}
+
+func (s logService) Export(_ context.Context, r *collogspb.ExportLogsServiceRequest) (*collogspb.ExportLogsServiceResponse, error) {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	for _, rl := range r.ResourceLogs {
+		for _, sl := range rl.ScopeLogs {
+			s.c.mu.logs = append(s.c.mu.logs, sl.LogRecords...)
+		}
+	}
+	return &collogspb.ExportLogsServiceResponse{}, nil
+}
+
+func (c *collector) spans() []*tracepb.Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.spans
+}
+
+// env returns an environment that sends to the collector.
+func (c *collector) env(t testing.TB, more ...string) otlpenv.Config {
+	return envOf(t, c.addr, more...)
+}
+
+func envOf(t testing.TB, addr string, more ...string) otlpenv.Config {
+	t.Helper()
+	m := map[string]string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + addr, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_BSP_SCHEDULE_DELAY": "20", "OTEL_BLRP_SCHEDULE_DELAY": "20",
+	}
+	for i := 0; i < len(more); i += 2 {
+		m[more[i]] = more[i+1]
+	}
+	c, err := otlpenv.Read(func(name string) (string, bool) { v, ok := m[name]; return v, ok })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func newExporter(t testing.TB, o Options) *Exporter {
+	t.Helper()
+	x, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closes(t, x, 100*time.Millisecond) })
+	return x
+}
+
+// closes closes an exporter, within a while.
+func closes(t testing.TB, x *Exporter, within time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	if err := x.Close(ctx); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// values are the attributes, as texts and numbers.
+func values(kvs []*commonpb.KeyValue) map[string]any {
+	m := map[string]any{}
+	for _, kv := range kvs {
+		switch v := kv.Value.Value.(type) {
+		case *commonpb.AnyValue_StringValue:
+			m[kv.Key] = v.StringValue
+		case *commonpb.AnyValue_IntValue:
+			m[kv.Key] = v.IntValue
+		case *commonpb.AnyValue_DoubleValue:
+			m[kv.Key] = v.DoubleValue
+		case *commonpb.AnyValue_BoolValue:
+			m[kv.Key] = v.BoolValue
+		}
+	}
+	return m
+}
