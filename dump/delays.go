@@ -30,6 +30,8 @@ type ringEvents struct {
 	incidents    []flight.Event
 	missing      []string
 
+	incidentsOnly bool // there are no steps, and incidents only of rings in which there was one since another look
+
 	threads map[flight.ThreadID]flight.ThreadRow // of steps and incidents; ID is 0 where none was met
 	forks   map[flight.ThreadID]flight.ScopeID   // where threads were forked
 }

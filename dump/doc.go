@@ -16,14 +16,24 @@
 // [SchedulersText] and [SchedulersJSON] print.
 //
 // [TakeWaits] reads who waits for whom: what threads and goroutines wait for, who holds it, and which of them are in a deadlock: [Waits], which
-// [WaitsText] and [WaitsJSON] print.
+// [WaitsText] and [WaitsJSON] print. [TakeWaitsOf] tells that of some threads.
 //
 // [Check] makes the [Checks] on two looks at a process, [TakeLook], some time apart: [Findings], which [FindingsText] and [FindingsJSON] print.
 //
+// [TakeGroup] reads what the threads of one group have in common, and [TakeThread] all that is known of one thread and who waits for it: [GroupReport] and
+// [ThreadReport].
+//
+// [DiffOf] compares two snapshots, of one process or of two builds of a program: a [Diff], which [DiffText] and [DiffJSON] print.
+//
+// [Marks] know groups that are good, which they hide, and suspicious ones.
+//
+// [Judge] tells which [Limits] a process keeps: a [Verdict], which [VerdictText] and [VerdictJSON] print. Package dumptest does so at the end of a test.
+//
 // # The JSON documents
 //
-// [JSON], [SchedulersJSON], [WaitsJSON] and [FindingsJSON] write one document. Its "format" is [Format], [SchedulersFormat], [WaitsFormat] or
-// [FindingsFormat]; a change that an old reader would misread
+// [JSON], [SchedulersJSON], [WaitsJSON], [FindingsJSON], [DiffJSON], [GroupJSON], [ThreadJSON] and [VerdictJSON] write one document. Its "format" is [Format], [SchedulersFormat], [WaitsFormat],
+// [FindingsFormat], [DiffFormat], [GroupFormat], [ThreadFormat] or
+// [VerdictFormat]; a change that an old reader would misread
 // changes that string. Names are lower_snake; durations are whole nanoseconds and their names end in
 // _ns; times are RFC 3339; states and reasons stand by their names in [flight.States] and
 // [flight.Reasons]; ids are numbers; "key" is an opaque string that stays the same for the same scope
@@ -32,12 +42,13 @@
 // # Concurrency
 //
 // Take starts no goroutine. A finished Snapshot is plain data:
-// any number of goroutines may read it, and nothing in this package changes one but [Compare].
+// any number of goroutines may read it, and nothing in this package changes one but [Compare], [Marks.Apply] and [Snapshot.KeepTop].
 //
 // # Where to start reading
 //
 // snapshot.go is the model, take.go the way from a flight file, fold.go the grouping, text.go the page
 // a person reads. schedulers.go, takeschedulers.go, delays.go and schedulerstext.go are the same for schedulers;
 // waits.go, takewaits.go, waitgraph.go, tellwaits.go and waitstext.go for who waits for whom; findings.go,
-// checks.go and findingstext.go are the checks.
+// checks.go and findingstext.go are the checks; fingerprint.go, diff.go and difftext.go compare;
+// groupreport.go and threadreport.go drill down; limits.go judges; marks.go hides.
 package dump

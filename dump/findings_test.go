@@ -104,7 +104,7 @@ func TestChecksFindWithEvidence(t *testing.T) {
 		if all, judged := found(t, c.check, now, before, dump.CheckOptions{Off: []string{c.check}}); len(all) != 0 || judged {
 			t.Errorf("%s, off: got %+v", c.check, all)
 		}
-		if all, judged := found(t, c.check, now, before, dump.CheckOptions{Threshold: map[string]int{c.check: 1_000_000}}); len(all) != 0 || !judged {
+		if all, judged := found(t, c.check, now, before, dump.CheckOptions{Threshold: map[string]int64{c.check: 1_000_000}}); len(all) != 0 || !judged {
 			t.Errorf("%s, with a high threshold: got %+v", c.check, all)
 		}
 	}
@@ -114,8 +114,8 @@ func TestChecksOfOneLookSayWhatTheyCannotJudge(t *testing.T) {
 	s := troubled(150)
 	s.Ended = true
 	now := look(t, flighttest.Write(t, s))
-	for check, n := range map[string]int{"holder-gone": 1, "scope-orphaned": 1, "parked-longer": 1, "unscoped": 1, "scope-growth": -1} {
-		if all, judged := found(t, check, now, nil, dump.CheckOptions{}); judged != (n > 0) || judged && len(all) != n {
+	for check, n := range map[string]int{"holder-gone": 1, "scope-orphaned": 1, "parked-longer": 1, "unscoped": 1, "scope-growth": -1, "spawn-storm": -1, "recorder-drops": 0} {
+		if all, judged := found(t, check, now, nil, dump.CheckOptions{}); judged != (n >= 0) || judged && len(all) != n {
 			t.Errorf("%s: judged %v, got %+v", check, judged, all)
 		}
 	}
@@ -169,7 +169,7 @@ func TestHoldersAndOwnersMustBeGoneInBothLooks(t *testing.T) {
 
 func TestChecksRefuseWhatTheyDoNotKnow(t *testing.T) {
 	l := look(t, flighttest.Write(t, flighttest.Spec{}))
-	for _, o := range []dump.CheckOptions{{Off: []string{"x"}}, {Threshold: map[string]int{"x": 1}}, {Threshold: map[string]int{"unscoped": 0}}} {
+	for _, o := range []dump.CheckOptions{{Off: []string{"x"}}, {Threshold: map[string]int64{"x": 1}}, {Threshold: map[string]int64{"unscoped": 0}}} {
 		if _, err := dump.Check(l, nil, o); err == nil {
 			t.Errorf("%+v: got no error", o)
 		}
@@ -187,10 +187,16 @@ func TestEveryCheckHasAPageWithItsThreshold(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if !strings.HasPrefix(string(page), "# "+c.Name+"\n") || !strings.Contains(string(page), fmt.Sprintf("**Threshold**: %d ", c.Threshold)) {
-			t.Errorf("%s: the page has another name or threshold", c.Name)
+		if !strings.HasPrefix(string(page), "# "+c.Name+"\n") || !strings.Contains(string(page), "\n**Threshold**: "+c.ThresholdText()+".") ||
+			!strings.Contains(string(page), "\n**Severity**: "+string(c.Severity)+".\n") {
+			t.Errorf("%s: the page has another name, severity or threshold than %s, %s", c.Name, c.Severity, c.ThresholdText())
 		}
-		if row := fmt.Sprintf("| [%s](%s.md) | %s | %d |\n", c.Name, c.Name, c.About, c.Threshold); !strings.Contains(string(index), row) {
+		for _, part := range []string{"\n**Evidence**: ", "\n**How it is measured**: ", "\n**How it comes about**: ", "\n**What to do**: ", "\n**Example**: `vtdump findings ", "\n```\n" + c.Name + " " + string(c.Severity) + "   "} {
+			if !strings.Contains(string(page), part) {
+				t.Errorf("%s: the page has no %q", c.Name, part)
+			}
+		}
+		if row := fmt.Sprintf("| [%s](%s.md) | %s | %s | %s |\n", c.Name, c.Name, c.Severity, c.About, c.Unit.Text(c.Threshold)); !strings.Contains(string(index), row) {
 			t.Errorf("the index has no row %q", row)
 		}
 	}
@@ -210,8 +216,8 @@ func TestFindingsAsTextAndJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"  4 findings\n", "\nparked-longer   1 thread of own has waited for up to 1 m at a place where 12 wait for ",
-		"    at        shop.(*Store).query store.go:88\n    since     1 m ago\n    threads   #1 \"starved\"\n    see       docs/findings/parked-longer.md\n",
+		"  4 findings\n", "\nparked-longer warning   1 thread of own has waited for up to 1 m at a place where 12 wait for ",
+		"    at        shop.(*Store).query store.go:88\n    since     1 m ago\n    threads   #1 \"starved\"\n    judged    ", ": it is found from 50 times on\n    see       docs/findings/parked-longer.md\n",
 		"\nnot judged: scope-growth: it needs two looks of a process that runs\n",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -227,7 +233,24 @@ func TestFindingsAsTextAndJSON(t *testing.T) {
 		Findings []struct{ Check string }
 		Unjudged []struct{ Check, Why string }
 	}
-	if err := json.Unmarshal(b.Bytes(), &doc); err != nil || doc.Format != dump.FindingsFormat || len(doc.Findings) != 4 || len(doc.Unjudged) != 1 || strings.Contains(b.String(), "null") {
+	if err := json.Unmarshal(b.Bytes(), &doc); err != nil || doc.Format != dump.FindingsFormat || len(doc.Findings) != 4 || len(doc.Unjudged) != 4 || strings.Contains(b.String(), "null") {
 		t.Errorf("got %v and\n%s", err, b.String())
+	}
+}
+
+func TestThresholdsAreReadInTheUnitOfTheCheck(t *testing.T) {
+	var o dump.CheckOptions
+	for _, text := range []string{"hog=20ms", "unscoped=7", "deadlock=off", "pinned=off", "pinned=3", "scope-growth=5"} {
+		if err := o.Set(text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if o.Threshold["hog"] != int64(20*time.Millisecond) || o.Threshold["unscoped"] != 7 || o.Threshold["pinned"] != 3 || !slices.Equal(o.Off, []string{"deadlock"}) {
+		t.Errorf("got %+v", o)
+	}
+	for _, text := range []string{"", "nothing=1", "hog=7", "hog=-1s", "hog", "unscoped=1s", "unscoped=0", "unscoped=99999999999999999999", "unscoped=x"} {
+		if err := o.Set(text); err == nil {
+			t.Errorf("%q was taken", text)
+		}
 	}
 }

@@ -7,15 +7,9 @@ import (
 
 // FindingsText prints f for a person: each finding with its evidence, then the checks that were not made. Of o it takes ASCII, Color and Width.
 func FindingsText(to io.Writer, f *Findings, o TextOptions) error {
-	if o.Width == 0 {
-		o.Width = defaultWidth
-	}
-	p := &waitsPage{w: &Waits{}, glyphs: unicodeGlyphs}
-	if o.ASCII {
-		p.glyphs = asciiGlyphs
-	}
-	p.lines = lines{width: max(o.Width, minWidth), color: o.Color, ascii: o.ASCII, cutMark: p.ellipsis}
-	p.text(bold, p.clean(f.Process.Program)+" (pid "+number(f.Process.PID)+")")
+	glyphs, lines := o.drawn()
+	p := &waitsPage{w: &Waits{}, glyphs: glyphs, lines: lines}
+	p.text(bold, p.process(&f.Process))
 	p.text(plain, "  ")
 	if n := len(f.Findings); n > 0 {
 		p.text(warn, Count(n, "finding"))
@@ -23,7 +17,7 @@ func FindingsText(to io.Writer, f *Findings, o TextOptions) error {
 		p.text(plain, "no findings")
 	}
 	p.endLine()
-	p.trust(f.Process.Status, max(f.Taken.Sub(f.AsOf), 0), f.Took, f.Complete)
+	p.trust(&f.Process, max(f.Taken.Sub(f.AsOf), 0), f.Took, f.Complete)
 	if f.Over > 0 {
 		p.text(plain, "; compared with "+p.words(f.Over)+" before")
 	}
@@ -31,6 +25,11 @@ func FindingsText(to io.Writer, f *Findings, o TextOptions) error {
 	p.missing(f.Incomplete)
 	for i := range f.Findings {
 		p.finding(&f.Findings[i])
+	}
+	for _, m := range f.More {
+		p.endLine()
+		p.text(dim, m.Check+"   ")
+		p.paragraph(plain, Thousands(m.Count)+" more, which --json does not have either", 4)
 	}
 	if len(f.Unjudged) > 0 {
 		p.endLine()
@@ -46,8 +45,13 @@ func FindingsText(to io.Writer, f *Findings, o TextOptions) error {
 func (p *waitsPage) finding(f *Finding) {
 	p.endLine()
 	p.text(warn, f.Check)
+	p.text(dim, " "+string(f.Severity))
 	p.text(plain, "   ")
 	p.paragraph(plain, p.clean(f.What), 4)
+	for _, line := range f.Evidence {
+		p.text(plain, "    ")
+		p.paragraph(plain, p.clean(line), 6)
+	}
 	if f.Place != nil {
 		p.label("at")
 		p.frame(&f.Place.Frame)
@@ -66,6 +70,10 @@ func (p *waitsPage) finding(f *Finding) {
 		}
 		p.paragraph(plain, strings.Join(all, " "), waitLabel)
 	}
+	p.label("judged")
+	p.text(plain, p.clean(f.Unit.Text(f.Value))+": it is found from ")
+	p.text(plain, p.clean(f.Unit.Text(f.Threshold))+" on")
+	p.endLine()
 	p.label("see")
 	p.text(dim, f.Page)
 	p.endLine()

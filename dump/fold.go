@@ -1,6 +1,10 @@
 package dump
 
-import "github.com/vtscope/vtscope/runtime/flight"
+import (
+	"context"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
 
 // maxExamples is the most examples a group keeps.
 const maxExamples = 5
@@ -33,7 +37,7 @@ type example struct {
 
 // A folder folds threads into groups. Its memory grows with the groups, not with the threads:
 //
-//	F1  Each thread row counts in exactly one of groups, over, bad, or later (until [folder.settle]).
+//	F1  Each thread row counts in exactly one of groups, filtered, over, bad, or later (until [folder.settle]).
 //	F2  len(groups) <= maxGroups; further threads count in over, and in the states of their family.
 //	F3  len(later) <= maxLater; further threads without a known scope belong to the root.
 type folder struct {
@@ -48,9 +52,13 @@ type folder struct {
 	last   groupKey // of the row before, at lastAt, if there was one
 	lastAt int32
 
-	later    []flight.ThreadRow // of scopes opened after the table of scopes was read
+	match    *matching                                          // nil: all match
+	filtered int                                                // threads that do not
+	sink     func(fam int32, r *flight.ThreadRow, key groupKey) // takes the threads instead of groups; nil: none does
+	later    []flight.ThreadRow                                 // of scopes opened after the table of scopes was read
 	over     int
 	bad      int
+	half     int // rows that were being written when the process died or was stopped
 	unplaced int
 
 	owners     map[flight.ThreadID]flight.NameRef // owners of scopes, to learn their names
@@ -89,6 +97,32 @@ func newFolder(t *tree, now flight.Ticks, o Options) *folder {
 		}
 	}
 	return f
+}
+
+// read folds all threads of a source, and notes in s what is missing. The error is that of ctx.
+func (f *folder) read(ctx context.Context, r Source, s *Snapshot) error {
+	rings, err := r.Rings()
+	if err != nil {
+		s.missed(err)
+	}
+	f.holds = holdsOf(rings)
+	torn, err := r.Threads(ctx, f.add)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		s.missed(err)
+	}
+	if len(f.later) > 0 {
+		more, err := r.Scopes()
+		if err != nil {
+			s.missed(err)
+		}
+		f.tree.add(more)
+		f.settle()
+	}
+	s.Lost.HalfWritten, s.Lost.Torn, s.Lost.Unplaced = f.half, torn+f.bad, f.unplaced
+	return nil
 }
 
 // add folds rows, which the caller may reuse afterwards.
@@ -137,15 +171,18 @@ func (f *folder) addTo(fam int32, r *flight.ThreadRow) {
 		f.bad++
 		return
 	}
-	key := groupKey{fam, r.Stack, r.State, r.Reason}
-	// The record keeps what it said when the thread last parked. It holds until the thread executes again.
-	switch {
-	case r.State == flight.StateMounted, r.State == flight.StateNew, r.State == flight.StateDone:
-		key.stack, key.reason = 0, flight.ReasonNone
-	case r.Reason == flight.ReasonYield:
-		key.stack = 0
-	case r.Reason >= flight.ReasonCount:
-		key.reason = flight.ReasonNone
+	key := groupKey{family: fam, state: r.State}
+	key.stack, key.reason = holding(r)
+	if r.Torn {
+		f.half++
+	}
+	if f.match != nil && !f.match.matches(fam, r, &key) {
+		f.filtered++
+		return
+	}
+	if f.sink != nil {
+		f.sink(fam, r, key)
+		return
 	}
 	if r.Pins != 0 {
 		f.tree.families[fam].pins += uint64(r.Pins)
@@ -171,10 +208,7 @@ func (f *folder) addTo(fam int32, r *flight.ThreadRow) {
 	if r.Blocker != g.blocker {
 		g.mixed = true
 	}
-	var wait flight.Ticks
-	if r.Since < f.now {
-		wait = f.now - r.Since
-	}
+	wait := elapsed(r.Since, f.now)
 	g.waits.add(wait)
 	if wait > g.floor || int(g.kept) < f.examples {
 		g.keep(example{wait, r.ID, r.Name}, f.examples)
@@ -239,4 +273,12 @@ func (f *folder) mergeEqualStacks(shown func(flight.StackID) flight.StackID) []g
 	f.groups = f.groups[:n]
 	f.lastAt = -1
 	return f.groups
+}
+
+// elapsed returns the ticks from one moment to another, or 0 if it is not before the other.
+func elapsed(since, now flight.Ticks) flight.Ticks {
+	if !since.Before(now) {
+		return 0
+	}
+	return now - since
 }

@@ -22,6 +22,19 @@ var (
 	asciiGlyphs   = glyphs{"|- ", "`- ", "|  ", "   ", "x", "...", "^", "v", "#"}
 )
 
+// drawn gives o the width that a page has, and returns what the page is drawn with.
+func (o *TextOptions) drawn() (glyphs, lines) {
+	if o.Width == 0 {
+		o.Width = defaultWidth
+	}
+	o.Width = max(o.Width, minWidth)
+	g := unicodeGlyphs
+	if o.ASCII {
+		g = asciiGlyphs
+	}
+	return g, lines{width: o.Width, color: o.Color, ascii: o.ASCII, cutMark: g.ellipsis}
+}
+
 // A style is the parameters of the terminal's "select graphic rendition".
 type style string
 
@@ -142,6 +155,15 @@ func (l *lines) paragraph(st style, s string, indent int) {
 		l.text(st, word+" ")
 	}
 	l.endLine()
+}
+
+// process returns what a process is called: a dump may not know its pid.
+func (l *lines) process(p *Process) string {
+	name := l.clean(p.Program)
+	if p.PID == 0 {
+		return name
+	}
+	return name + " (pid " + number(p.PID) + ")"
 }
 
 // clean returns what may be printed of s.

@@ -31,6 +31,7 @@ type Schedulers struct {
 	Schedulers []Scheduler `json:"schedulers"` // by id
 	Others     Others      `json:"others"`     // what belongs to none of Schedulers
 
+	Pollers   []Poller      `json:"pollers"`   // by number
 	PinSites  []PinSite     `json:"pin_sites"` // longest in sum first
 	Incidents []Incident    `json:"incidents"` // of all that the rings still hold, the newest first
 	Scopes    []ScopeDelays `json:"scopes"`    // worst first
@@ -156,6 +157,19 @@ type Times struct {
 	P90     time.Duration `json:"p90_ns"`
 	P99     time.Duration `json:"p99_ns"`
 	Longest time.Duration `json:"longest_ns"`
+}
+
+// A Poller makes threads go on that wait for sockets or files.
+type Poller struct {
+	Number  int           `json:"number"`  // as what a thread waits for names it
+	Kind    string        `json:"kind"`    // read, write, ring or helpers
+	Watched uint64        `json:"watched"` // sockets, or operations under way
+	Wakeups uint64        `json:"wakeups"` // how often it found something, since the process began
+	Ready   uint64        `json:"ready"`   // what it found
+	Failed  uint64        `json:"failed"`  // waits that the system refused
+	Ago     time.Duration `json:"ago_ns"`  // since it found something; 0: never
+	// Batches counts the wake-ups that found 1, 2 to 3, 4 to 7 … and 128 or more at once.
+	Batches [flight.PollerBatches]uint32 `json:"batches"`
 }
 
 // A Carrier is one carrier with what it does.

@@ -195,6 +195,30 @@ func TestACarrierWhoseThreadWentOnIsNotHeld(t *testing.T) {
 	}
 }
 
+func TestSchedulersTellOfPollers(t *testing.T) {
+	row := flight.PollerRow{Kind: flight.PollerWrite, Number: 2, PollerFigures: flight.PollerFigures{
+		Watched: 5, Wakeups: 4, Ready: 20, Failed: 1, Batches: [flight.PollerBatches]uint32{3, 0, 0, 0, 1},
+	}}
+	f := flighttest.Write(t, flighttest.Spec{Pollers: []flight.PollerRow{row}})
+	r, err := flight.Open(f.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s, err := dump.TakeSchedulers(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Pollers) != 1 || s.Pollers[0].Ago < 0 {
+		t.Fatalf("got %+v", s.Pollers)
+	}
+	got := s.Pollers[0]
+	got.Ago = 0
+	if want := (dump.Poller{Number: 2, Kind: "write", Watched: 5, Wakeups: 4, Ready: 20, Failed: 1, Batches: row.Batches}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 func TestPinSitesAndIncidentsNameTheProgramsOwnPlaces(t *testing.T) {
 	s := takeSchedulers(t, flighttest.Write(t, bank()).Path)
 	if len(s.PinSites) != 2 {
@@ -317,7 +341,7 @@ func TestSharedRingsThatAreOverwrittenMakeNoWrongDelays(t *testing.T) {
 		{Age: 12 * time.Second, Kind: flight.EventMount, Thread: 3, Carrier: 1},
 	}})
 	now := flight.Now()
-	for i := range 3000 {
+	for i := range 3 * 4096 {
 		f.Recorder.Emit(now.Add(-10*time.Second), flight.EventYield, 0, 0, flight.ThreadID(100+i%8), 0)
 	}
 	f.Recorder.Emit(now.Add(-5*time.Second), flight.EventMount, 0, 0, 1, 0) // another mount and unpark before it are lost

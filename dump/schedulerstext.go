@@ -21,20 +21,14 @@ const defaultRows = 10
 // incidents, and the scopes whose threads waited longest for carriers. Of o it takes Top, the lines of each list (0 means 10), ASCII, Color and
 // Width.
 func SchedulersText(w io.Writer, s *Schedulers, o TextOptions) error {
-	if o.Width == 0 {
-		o.Width = defaultWidth
-	}
-	p := &schedulersPage{s: s, rows: o.Top, glyphs: unicodeGlyphs}
+	glyphs, lines := o.drawn()
+	p := &schedulersPage{s: s, rows: o.Top, glyphs: glyphs, lines: lines}
 	switch {
 	case o.Top == 0:
 		p.rows = defaultRows
 	case o.Top < 0:
 		p.rows = 1 << 30
 	}
-	if o.ASCII {
-		p.glyphs = asciiGlyphs
-	}
-	p.lines = lines{width: max(o.Width, minWidth), color: o.Color, ascii: o.ASCII, cutMark: p.ellipsis}
 	p.print()
 	_, err := io.WriteString(w, p.b.String())
 	return err
@@ -54,6 +48,7 @@ func (p *schedulersPage) print() {
 		p.scheduler(&p.s.Schedulers[i])
 	}
 	p.others()
+	p.pollers()
 	p.pinSites()
 	p.incidents()
 	p.scopes()
@@ -65,10 +60,10 @@ func (p *schedulersPage) header() {
 	for i := range s.Schedulers {
 		threads += s.Schedulers[i].Threads.Total()
 	}
-	p.text(bold, p.clean(s.Process.Program)+" (pid "+number(s.Process.PID)+")")
+	p.text(bold, p.process(&s.Process))
 	p.text(plain, "  "+Count(len(s.Schedulers), "scheduler")+"  "+Count(threads, "thread"))
 	p.endLine()
-	p.trust(s.Process.Status, max(s.Taken.Sub(s.AsOf), 0), s.Took, s.Complete)
+	p.trust(&s.Process, max(s.Taken.Sub(s.AsOf), 0), s.Took, s.Complete)
 	p.endLine()
 	p.missing(s.Incomplete)
 	if s.None != "" {
@@ -266,6 +261,9 @@ func (p *schedulersPage) cell(st style, c column, s string) {
 		p.text(st, s)
 	} else if s != "" {
 		p.owed = max(start+c.width-Columns(s)-p.col, 0)
+		if start > 0 {
+			p.owed = max(p.owed, 1) // a figure wider than its column keeps its distance
+		}
 		p.text(st, s)
 	}
 	p.pad(start + c.width + 2)
@@ -275,6 +273,7 @@ var (
 	carrierColumns = []column{{"carrier", 9, false}, {"state", 7, true}, {"for", 6, false}, {"thread", 18, true}, {"held by", 12, true}, {"place", 0, true}}
 	siteColumns    = []column{{"count", 9, false}, {"total", 7, false}, {"longest", 7, false}, {"victims", 7, false}, {"last ago", 8, false},
 		{"reason", 12, true}, {"place", 0, true}}
+	pollerColumns   = []column{{"watched", 9, false}, {"wake-ups", 11, false}, {"ready", 11, false}, {"each", 6, false}, {"most", 11, false}, {"failed", 6, false}, {"last ago", 8, false}, {"poller", 0, true}}
 	incidentColumns = []column{{"ago", 9, false}, {"event", 11, true}, {"for", 6, false}, {"victims", 7, false}, {"thread", 20, true}, {"place", 0, true}}
 	scopeColumns    = []column{{"count", 9, false}, {"p50", 5, false}, {"p99", 6, false}, {"longest", 7, false},
 		{"p50", 6, false}, {"p99", 6, false}, {"longest", 7, false}, {"now", 5, false}, {"oldest", 6, false}, {"scope", 0, true}}
@@ -404,6 +403,60 @@ func (p *schedulersPage) others() {
 	p.label("now")
 	p.states(&o.Threads)
 	p.carriers(o.Carriers)
+}
+
+func (p *schedulersPage) pollers() {
+	all := p.s.Pollers
+	if len(all) == 0 {
+		return
+	}
+	p.title("pollers", "what makes threads go on that wait for sockets and files, since the process began")
+	p.heads(pollerColumns)
+	for i := range all[:min(len(all), p.rows)] {
+		o := &all[i]
+		p.cell(plain, pollerColumns[0], Thousands(o.Watched))
+		p.cell(plain, pollerColumns[1], Thousands(o.Wakeups))
+		p.cell(plain, pollerColumns[2], Thousands(o.Ready))
+		p.cell(plain, pollerColumns[3], perWakeup(o))
+		p.cell(plain, pollerColumns[4], largestBatch(&o.Batches))
+		failed := plain
+		if o.Failed > 0 {
+			failed = warn
+		}
+		p.cell(failed, pollerColumns[5], Thousands(o.Failed))
+		ago := "never"
+		if o.Wakeups > 0 {
+			ago = p.span(o.Ago)
+		}
+		p.cell(plain, pollerColumns[6], ago)
+		p.cell(plain, pollerColumns[7], strconv.Itoa(o.Number)+" "+o.Kind)
+		p.endLine()
+	}
+	p.left(len(all), 0, "more poller", "")
+}
+
+// perWakeup is how many a poller found at once.
+func perWakeup(o *Poller) string {
+	if o.Wakeups == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(o.Ready)/float64(o.Wakeups), 'f', 1, 64)
+}
+
+// largestBatch is the class of the most that were found at once.
+func largestBatch(batches *[flight.PollerBatches]uint32) string {
+	for i := flight.PollerBatches - 1; i >= 0; i-- {
+		switch {
+		case batches[i] == 0:
+		case i == 0:
+			return "1"
+		case i == flight.PollerBatches-1:
+			return strconv.Itoa(1<<i) + " or more"
+		default:
+			return strconv.Itoa(1<<i) + " to " + strconv.Itoa(2<<i-1)
+		}
+	}
+	return ""
 }
 
 func (p *schedulersPage) pinSites() {

@@ -54,6 +54,11 @@ func bankSample() *Schedulers {
 			},
 		},
 		Others: Others{Threads: Counts{flight.StateParked: 7}, Carriers: []Carrier{{ID: 12, State: flight.CarrierRunning}}},
+		Pollers: []Poller{
+			{Number: 1, Kind: "read", Watched: 10_412, Wakeups: 4_000_000, Ready: 9_300_000, Ago: 2 * time.Millisecond, Batches: [flight.PollerBatches]uint32{2_000_000, 1, 5, 0, 0, 1}},
+			{Number: 2, Kind: "write", Failed: 3},
+			{Number: 3, Kind: "ring", Watched: 1, Wakeups: 1, Ready: 200, Ago: time.Hour, Batches: [flight.PollerBatches]uint32{7: 1}},
+		},
 		PinSites: []PinSite{
 			{ledger, flight.ReasonPinnedGo, 500, 2 * time.Minute, 12 * time.Second, 38, 3 * time.Second},
 			{account, flight.ReasonPinnedSection, 11, 5 * time.Second, 4 * time.Second, 2, 2 * time.Minute},

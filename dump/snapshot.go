@@ -13,13 +13,13 @@ const Format = "vtscope/dump/v1"
 
 // A Snapshot is the state of all threads of a process at a moment, folded.
 //
-// The threads counted in Groups and in Rest are together Threads, and so are the own counts of Scopes.
+// The threads counted in Groups, Known and Rest are together Threads, and so are the own counts of Scopes.
 type Snapshot struct {
 	Format  string  `json:"format"` // always [Format]
 	Process Process `json:"process"`
 
 	Taken time.Time     `json:"taken"`   // when the snapshot was taken
-	AsOf  time.Time     `json:"as_of"`   // the moment it describes: Taken, or the last sign of life of a process that is gone
+	AsOf  time.Time     `json:"as_of"`   // the moment it describes: Taken, the last sign of life of a process that is gone, or a moment of a recording
 	Took  time.Duration `json:"took_ns"` // reading and folding
 
 	// Complete reports that every thread is in here with its state and its stack. If not, Incomplete
@@ -27,14 +27,21 @@ type Snapshot struct {
 	Complete   bool     `json:"complete"`
 	Incomplete []string `json:"incomplete,omitempty"`
 
-	Threads    int    `json:"threads"`     // all threads
+	// Filter is what the threads were chosen by, in its canonical form, and Filtered how many it does not match; both are absent if all were chosen.
+	Filter   string `json:"filter,omitempty"`
+	Filtered int    `json:"filtered,omitempty"`
+
+	Templates bool `json:"templates,omitempty"` // names of scopes are those of [Template]
+
+	Threads    int    `json:"threads"`     // all threads that match Filter
 	ScopeCount int    `json:"scope_count"` // all open scopes, the root scope included, before folding
 	States     Counts `json:"states"`      // all threads by state
 
-	Scopes []Scope `json:"scopes"` // the tree in pre-order: Scopes[0] is the root, siblings by falling Total
-	Groups []Group `json:"groups"` // by falling count
-	Rest   Rest    `json:"rest"`   // threads that are in no group of Groups
-	Stacks []Stack `json:"stacks"` // distinct stacks; [Group.Stack] is an index
+	Scopes []Scope `json:"scopes"`              // the tree in pre-order: Scopes[0] is the root, siblings by falling Total
+	Groups []Group `json:"groups"`              // by falling count
+	Rest   Rest    `json:"rest"`                // threads that are in no group of Groups, nor in Known
+	Stacks []Stack `json:"stacks"`              // distinct stacks; [Group.Stack] is an index
+	Known  Rest    `json:"known_good,omitzero"` // groups that are marked good: see [Marks.Apply]
 
 	Lost Lost `json:"lost"`
 
@@ -79,6 +86,8 @@ type Process struct {
 	Status    Status    `json:"status"`
 	LastSeen  time.Time `json:"last_seen"` // last sign of life; Taken while the process lives
 	File      string    `json:"file,omitempty"`
+	// Held tells how the process was held while it was looked at: "stopped", or "mounted" for its running threads, one at a time; absent if it was not.
+	Held string `json:"held,omitempty"`
 }
 
 // A Status tells whether a process lives, by a word of [flight.Status].
@@ -91,6 +100,10 @@ const (
 	StatusEnded   Status = "ended"   // closed its flight file
 	StatusKilled  Status = "killed"  // is gone and did not close its flight file
 	StatusUnknown Status = "unknown"
+	// StatusRecorded is what the process of a [Moment] has: it did this then, and may be gone.
+	StatusRecorded Status = "recorded"
+	// StatusDump is what the process of a dump has that something else has written, such as Go or a JDK.
+	StatusDump Status = "dump"
 )
 
 // Gone reports that the process does not exist any more.
@@ -160,6 +173,8 @@ type Scope struct {
 	States Counts `json:"states"` // of Own
 	Pins   uint64 `json:"pins"`   // how often the threads of Own, which all live, were pinned so far
 
+	Used *Used `json:"used,omitempty"` // by the threads of these scopes that have ended; absent if there are none
+
 	Deadline *time.Time `json:"deadline,omitempty"` // the first of those of the scopes, if any has one
 	Queued   int        `json:"queued,omitempty"`   // threads of Own that have to wait for others to end before they begin: see Limit
 
@@ -169,6 +184,8 @@ type Scope struct {
 	OwnerName string          `json:"owner_name,omitempty"`
 	Policy    string          `json:"policy,omitempty"` // empty for scopes that choose none
 	Limit     int             `json:"limit,omitempty"`  // of threads that execute at a time; 0: none
+
+	Known int `json:"known_good,omitempty"` // threads of Own in groups that are marked good
 
 	Change int `json:"change,omitempty"` // of Total, since the other snapshot: see [Snapshot.ChangeOver]
 }
@@ -191,6 +208,9 @@ type Group struct {
 	Examples []Example // the longest waiting, longest first; at most five
 
 	Change int // of Count, since the other snapshot: see [Snapshot.ChangeOver]
+
+	Mark Mark   // what somebody thinks of it: see [Marks.Apply]
+	Note string // of the mark
 }
 
 type groupJSON struct {
@@ -204,12 +224,14 @@ type groupJSON struct {
 	Blocker  string    `json:"blocker,omitempty"`
 	Examples []Example `json:"examples"`
 	Change   int       `json:"change,omitempty"`
+	Mark     Mark      `json:"mark,omitempty"`
+	Note     string    `json:"note,omitempty"`
 }
 
 // MarshalJSON writes the group with its state and reason by name.
 func (g Group) MarshalJSON() ([]byte, error) {
 	return json.Marshal(groupJSON{
-		g.Key, g.Scope, g.Stack, g.State.String(), g.Reason.String(), g.Count, g.Wait, g.Blocker, g.Examples, g.Change,
+		g.Key, g.Scope, g.Stack, g.State.String(), g.Reason.String(), g.Count, g.Wait, g.Blocker, g.Examples, g.Change, g.Mark, g.Note,
 	})
 }
 
@@ -227,7 +249,7 @@ func (g *Group) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return err
 	}
-	*g = Group{j.Key, j.Scope, j.Stack, state, reason, j.Count, j.Wait, j.Blocker, j.Examples, j.Change}
+	*g = Group{j.Key, j.Scope, j.Stack, state, reason, j.Count, j.Wait, j.Blocker, j.Examples, j.Change, j.Mark, j.Note}
 	return nil
 }
 
@@ -289,15 +311,16 @@ type Frame struct {
 
 // Lost counts what the flight file could not hold since the process started, or what could not be read from it.
 type Lost struct {
-	Torn         int    `json:"torn_records"`        // thread records that kept changing while they were read, or make no sense
-	Unplaced     int    `json:"unplaced_threads"`    // threads whose scope is not in the scope table; they count to the root
-	Unsymbolised int    `json:"unsymbolised_stacks"` // stacks of this snapshot with addresses instead of names
-	Unrecorded   uint64 `json:"unrecorded_threads"`  // threads started while the thread table was full
-	Scopes       uint64 `json:"unrecorded_scopes"`   // scopes that did not fit; their threads count to the parent
-	Stacks       uint64 `json:"unrecorded_stacks"`   // stacks that did not fit
-	Symbols      uint64 `json:"unrecorded_symbols"`  // addresses whose names did not fit
-	Strings      uint64 `json:"unrecorded_strings"`  // strings that did not fit
-	Names        uint64 `json:"unrecorded_names"`    // names of threads that did not fit
-	Events       uint64 `json:"dropped_events"`      // events; they change no count of a snapshot
-	Rings        uint64 `json:"unrecorded_rings"`    // rings that did not fit, with all their events
+	HalfWritten  int    `json:"half_written_records"` // thread records that were being written when the process died or was stopped: their threads are shown
+	Torn         int    `json:"torn_records"`         // thread records that kept changing while they were read, or make no sense
+	Unplaced     int    `json:"unplaced_threads"`     // threads whose scope is not in the scope table; they count to the root
+	Unsymbolised int    `json:"unsymbolised_stacks"`  // stacks of this snapshot with addresses instead of names
+	Unrecorded   uint64 `json:"unrecorded_threads"`   // threads started while the thread table was full
+	Scopes       uint64 `json:"unrecorded_scopes"`    // scopes that did not fit; their threads count to the parent
+	Stacks       uint64 `json:"unrecorded_stacks"`    // stacks that did not fit
+	Symbols      uint64 `json:"unrecorded_symbols"`   // addresses whose names did not fit
+	Strings      uint64 `json:"unrecorded_strings"`   // strings that did not fit
+	Names        uint64 `json:"unrecorded_names"`     // names of threads that did not fit
+	Events       uint64 `json:"dropped_events"`       // events; they change no count of a snapshot
+	Rings        uint64 `json:"unrecorded_rings"`     // rings that did not fit, with all their events
 }

@@ -2,26 +2,30 @@ package dump
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 // A stackTable collects the distinct stacks of a snapshot.
 type stackTable struct {
-	read   func(flight.StackID) (flight.Stack, error)
-	stacks []Stack
-	bare   int // of stacks: with an address instead of a name somewhere
-	byID   map[flight.StackID]flight.StackID
-	bySum  map[string]flight.StackID
+	similar Similarity
+	read    func(flight.StackID) (flight.Stack, error)
+	stacks  []Stack
+	bare    int // of stacks: with an address instead of a name somewhere
+	byID    map[flight.StackID]flight.StackID
+	bySum   map[string]flight.StackID
 }
 
-func newStackTable(read func(flight.StackID) (flight.Stack, error)) *stackTable {
+// beginOfContinuation is the outermost call of a continuation's own goroutine.
+const beginOfContinuation = "github.com/vtscope/vtscope/runtime/continuation.(*Continuation).begin"
+
+func newStackTable(read func(flight.StackID) (flight.Stack, error), similar Similarity) *stackTable {
 	return &stackTable{
-		read:   read,
-		stacks: []Stack{},
-		byID:   map[flight.StackID]flight.StackID{0: 0},
-		bySum:  map[string]flight.StackID{},
+		similar: similar,
+		read:    read,
+		stacks:  []Stack{},
+		byID:    map[flight.StackID]flight.StackID{0: 0},
+		bySum:   map[string]flight.StackID{},
 	}
 }
 
@@ -43,7 +47,9 @@ func (t *stackTable) add(id flight.StackID) flight.StackID {
 		bare = true
 		s.Frames = []Frame{{Func: fmt.Sprintf("stack %d: %v", id, err)}}
 	} else {
-		s.Truncated = raw.Truncated
+		// A thread parks on the goroutine of the innermost continuation that it runs: those of the others are not recorded.
+		n := len(raw.Frames)
+		s.Truncated = raw.Truncated || n > 0 && raw.Frames[n-1].Func == beginOfContinuation
 		s.Frames = make([]Frame, 0, len(raw.Frames))
 		for _, f := range raw.Frames {
 			g := Frame{f.Func, f.File, f.Line, f.Inlined, f.Internal}
@@ -53,14 +59,7 @@ func (t *stackTable) add(id flight.StackID) flight.StackID {
 			s.Frames = append(s.Frames, g)
 		}
 	}
-	h := newHash
-	for _, f := range s.Frames {
-		h = h.word(f.Func).word(f.File).word(strconv.Itoa(f.Line))
-	}
-	if s.Truncated {
-		h = h.word("…")
-	}
-	s.Fingerprint = h.String()
+	s.Fingerprint = t.similar.fingerprint(&s)
 	if n, ok := t.bySum[s.Fingerprint]; ok {
 		return n
 	}

@@ -16,57 +16,65 @@ import (
 // thousand would take longer than all else.
 const namedGroups = 1000
 
-// Take reads the threads of a flight file and folds them. It does not pause the process, and works as
+// A Source is what a snapshot is taken of, as a [flight.Reader] has it. Its methods are that reader's.
+type Source interface {
+	Process() flight.Process
+	Now() flight.Ticks
+	Time(flight.Ticks) time.Time
+	Between(from, to flight.Ticks) time.Duration
+	Scopes() ([]flight.ScopeRow, error)
+	Threads(ctx context.Context, visit func([]flight.ThreadRow)) (torn int, err error)
+	ThreadName(flight.ThreadRow) string
+	Stack(flight.StackID) (flight.Stack, error)
+	Rings() ([]flight.RingRow, error)
+	Blockers() ([]flight.BlockerRow, error)
+	Lost() flight.Lost
+}
+
+// A Moment is a [Source] that is no present of a process, but a moment of a recording.
+type Moment interface {
+	Source
+	At() time.Time
+	Incomplete() []string // what is missing, one short sentence each
+}
+
+// Take reads the threads of a flight file, or of a [Moment], and folds them. It does not pause the process, and works as
 // well when the process is stopped or gone. What the file holds may be damaged: then the snapshot says in
 // Incomplete what is missing. The error is that of ctx, or says that not even the header makes sense.
-func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
+func Take(ctx context.Context, r Source, o Options) (*Snapshot, error) {
 	began := time.Now()
 	p := processOf(r, began)
 	s := &Snapshot{Format: Format, Taken: began, AsOf: p.LastSeen, Process: p}
+	if m, ok := r.(Moment); ok {
+		s.Incomplete = m.Incomplete()
+	}
 
-	t := newTree()
 	scopes, err := r.Scopes()
 	if err != nil {
 		s.missed(err)
 	}
-	t.add(scopes)
+	t := plant(scopes, o.Templates)
+	s.Templates = t.templates
 	s.ScopeCount = max(countOpen(scopes), 1)
 
 	now := r.Now()
 	f := newFolder(t, now, o)
-	rings, err := r.Rings()
-	if err != nil {
-		s.missed(err)
-	}
-	f.holds = holdsOf(rings)
-	torn, err := r.Threads(ctx, f.add)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil {
-		s.missed(err)
-	}
-	if len(f.later) > 0 {
-		more, err := r.Scopes()
-		if err != nil {
-			s.missed(err)
-		}
-		t.add(more)
-		f.settle()
+	f.match = newMatching(o.Filter, r, t, now)
+	if err := f.read(ctx, r, s); err != nil {
+		return nil, err
 	}
 	f.sum()
-	s.Lost.Torn = torn + f.bad
-	s.Lost.Unplaced = f.unplaced
 
-	stacks := newStackTable(r.Stack)
+	stacks := newStackTable(r.Stack, o.Similar)
 	groups := f.mergeEqualStacks(stacks.shown)
 	s.Stacks = stacks.stacks
 	s.Lost.Unsymbolised = stacks.bare
 
+	s.used(t, r)
 	var position []int
-	s.Scopes, position = t.scopes()
+	s.Scopes, position = t.scopes(f.match == nil)
 	for i := range t.families {
-		if until := t.families[i].until; until != 0 {
+		if until := t.families[i].until; until != 0 && position[i] >= 0 {
 			at := r.Time(until)
 			s.Scopes[position[i]].Deadline = &at
 		}
@@ -79,13 +87,9 @@ func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
 		}
 	}
 	s.Threads = s.States.Total()
+	s.Filter, s.Filtered = o.Filter.String(), f.filtered
 	s.Rest.Threads = f.over
-	span := func(ticks flight.Ticks) time.Duration {
-		if ticks > now {
-			ticks = now
-		}
-		return max(r.Between(now-ticks, now), 0)
-	}
+	span := func(ticks flight.Ticks) time.Duration { return max(r.Between(now-ticks, now), 0) }
 	order := make([]*group, len(groups))
 	for i := range groups {
 		order[i] = &groups[i]
@@ -127,13 +131,14 @@ func Take(ctx context.Context, r *flight.Reader, o Options) (*Snapshot, error) {
 		}
 		out.Key = s.groupKey(out)
 	}
+	s.offs(r)
 	s.judge(t, r.Lost())
 	s.Took = time.Since(began)
 	return s, nil
 }
 
 // processOf describes the process of a flight file, as it is now.
-func processOf(r *flight.Reader, now time.Time) Process {
+func processOf(r Source, now time.Time) Process {
 	p := r.Process()
 	out := Process{
 		PID: p.PID, UID: p.UID, Program: p.Program, Exe: p.Exe, GoVersion: p.GoVersion, Started: p.Start,
@@ -142,11 +147,20 @@ func processOf(r *flight.Reader, now time.Time) Process {
 	if out.Status.Gone() {
 		out.LastSeen = p.LastSeen
 	}
+	if h, ok := r.(interface{ Held() string }); ok {
+		out.Held = h.Held()
+	}
+	if m, ok := r.(Moment); ok {
+		out.Status, out.LastSeen = StatusRecorded, m.At()
+		if d, ok := r.(interface{ Status() Status }); ok {
+			out.Status = d.Status()
+		}
+	}
 	return out
 }
 
 // blockerNames returns the names that users have given to what threads wait for.
-func blockerNames(s *Snapshot, r *flight.Reader) map[flight.Blocker]string {
+func blockerNames(s *Snapshot, r Source) map[flight.Blocker]string {
 	rows, err := r.Blockers()
 	if err != nil {
 		s.missed(err)
@@ -175,7 +189,12 @@ func (s *Snapshot) groupKey(g *Group) string {
 	if g.Stack >= 0 {
 		stack = s.Stacks[g.Stack].Fingerprint
 	}
-	return newHash.word(s.Scopes[g.Scope].Key).word(g.State.String()).word(g.Reason.String()).word(stack).String()
+	return keyOfGroup(s.Scopes[g.Scope].Key, g.State, g.Reason, stack)
+}
+
+// keyOfGroup returns the key of the threads of a scope that have the same state, reason and stack.
+func keyOfGroup(scope string, state flight.State, reason flight.Reason, stack string) string {
+	return newHash.word(scope).word(state.String()).word(reason.String()).word(stack).String()
 }
 
 // missed notes an error of reading the file, which is named on the page already.
@@ -206,6 +225,9 @@ func (s *Snapshot) judge(t *tree, lost flight.Lost) {
 	l.Strings, l.Names, l.Events, l.Rings = lost.Strings, lost.Names, lost.Events, lost.Rings
 	if n := l.Torn; n > 0 {
 		s.miss("%s changed while they were read, and are left out", Count(n, "thread record"))
+	}
+	if n := l.HalfWritten; n > 0 {
+		s.miss("%s written when the process died or was stopped, and may be shown as before that", Count(n, "thread record"))
 	}
 	if n := l.Unrecorded; n > 0 {
 		s.miss("%s not recorded so far: the thread table was full", Count(n, "thread"))

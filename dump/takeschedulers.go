@@ -14,7 +14,16 @@ import (
 // process is stopped or gone. What the file holds may be damaged: then Incomplete says what is missing. The error is that of ctx, or says that
 // not even the header makes sense.
 func TakeSchedulers(ctx context.Context, r *flight.Reader) (*Schedulers, error) {
-	began := time.Now()
+	t, err := beginSchedulers(ctx, r, time.Now(), readRings)
+	if err != nil {
+		return nil, err
+	}
+	torn, err := r.Threads(ctx, t.threads)
+	return t.finish(ctx, torn, err)
+}
+
+// beginSchedulers reads what must be read before the threads; the events of rings, up to a moment that has passed, by events.
+func beginSchedulers(ctx context.Context, r *flight.Reader, began time.Time, events func(context.Context, *flight.Reader, []flight.RingRow, flight.Ticks) (*ringEvents, error)) (*schedulersTaker, error) {
 	p := processOf(r, began)
 	t := &schedulersTaker{
 		r: r, now: r.Now(),
@@ -23,13 +32,17 @@ func TakeSchedulers(ctx context.Context, r *flight.Reader) (*Schedulers, error) 
 		mounted:  map[flight.CarrierID]flight.ThreadRow{},
 		runnable: map[flight.ScopeIndex]runnable{},
 	}
-	if err := t.take(ctx); err != nil {
-		return nil, err
+	rows, err := r.Schedulers()
+	t.missed(err)
+	for i := range rows {
+		t.add(&rows[i])
 	}
-	s := t.out
-	s.Complete = len(s.Incomplete) == 0
-	s.Took = time.Since(began)
-	return s, nil
+	if t.rings, err = r.Rings(); err != nil {
+		t.missed(err)
+	}
+	t.holds = holdsOf(t.rings)
+	t.events, err = events(ctx, r, t.rings, t.now)
+	return t, err
 }
 
 // A schedulersTaker holds what is read of a flight file until it is put together. Rings are read before threads, so that a thread of which there
@@ -53,34 +66,36 @@ type runnable struct {
 	longest time.Duration
 }
 
-func (t *schedulersTaker) take(ctx context.Context) error {
-	rows, err := t.r.Schedulers()
-	t.missed(err)
-	for i := range rows {
-		t.add(&rows[i])
-	}
-	if t.rings, err = t.r.Rings(); err != nil {
-		t.missed(err)
-	}
-	t.holds = holdsOf(t.rings)
-	if t.events, err = readRings(ctx, t.r, t.rings, t.now); err != nil {
-		return err
-	}
-	torn, err := t.r.Threads(ctx, t.threads)
+// finish puts together what was read, after the threads were visited with that result.
+func (t *schedulersTaker) finish(ctx context.Context, torn int, err error) (*Schedulers, error) {
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 	t.missed(err)
 	if torn > 0 {
 		t.miss(Count(torn, "thread record") + " changed while they were read, and are left out")
 	}
+	set, err := t.r.Settings()
+	t.missed(err)
+	if !t.events.incidentsOnly {
+		for _, why := range kindsOff(&set, flight.EventMount, flight.EventUnmount, flight.EventUnpark, flight.EventThreadStart) {
+			t.miss(why + ": delays and slices of scopes miss threads")
+		}
+	}
+	for _, why := range kindsOff(&set, incidentKinds[:]...) {
+		t.miss(why + ": the incidents miss them")
+	}
 	for _, why := range t.events.missing {
 		t.miss(why)
 	}
 	t.carriers()
+	t.pollers()
 	t.pinSites()
 	t.incidents()
-	t.scopes()
+	t.out.Scopes = []ScopeDelays{}
+	if !t.events.incidentsOnly {
+		t.scopes()
+	}
 	t.whyNone()
 	lost := t.r.Lost()
 	t.out.Sample.Dropped = lost.Events
@@ -90,7 +105,10 @@ func (t *schedulersTaker) take(ctx context.Context) error {
 	if lost.Threads > 0 {
 		t.miss(Count(lost.Threads, "thread") + " not recorded so far: the thread table was full")
 	}
-	return nil
+	s := t.out
+	s.Complete = len(s.Incomplete) == 0
+	s.Took = time.Since(s.Taken)
+	return s, nil
 }
 
 func (t *schedulersTaker) missed(err error) {
@@ -143,7 +161,7 @@ func (t *schedulersTaker) threads(rows []flight.ThreadRow) {
 		}
 		switch row.State {
 		case flight.StateMounted, flight.StatePinned:
-			if was, ok := t.mounted[row.Carrier]; !ok || row.Since > was.Since {
+			if was, ok := t.mounted[row.Carrier]; !ok || was.Since.Before(row.Since) {
 				t.mounted[row.Carrier] = *row
 			}
 			if h := t.holds[row.Carrier]; h.Thread == row.ID && h.Reason != flight.ReasonMonopoly {
@@ -219,6 +237,20 @@ func sortCarriers(all []Carrier) {
 	slices.SortFunc(all, func(a, b Carrier) int {
 		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(b.For, a.For), cmp.Compare(a.ID, b.ID))
 	})
+}
+
+func (t *schedulersTaker) pollers() {
+	rows, err := t.r.Pollers()
+	t.missed(err)
+	t.out.Pollers = make([]Poller, len(rows))
+	for i, p := range rows {
+		t.out.Pollers[i] = Poller{
+			Number: int(p.Number), Kind: p.Kind.String(), Watched: p.Watched, Wakeups: p.Wakeups, Ready: p.Ready, Failed: p.Failed, Batches: p.Batches,
+		}
+		if p.Last != 0 {
+			t.out.Pollers[i].Ago = t.ago(p.Last)
+		}
+	}
 }
 
 func (t *schedulersTaker) pinSites() {

@@ -15,9 +15,14 @@ import (
 //
 // A deadlock of a process that runs is looked at twice: those who are in it waited for the same all the time, and the holders are of a moment in between.
 func TakeWaits(ctx context.Context, r *flight.Reader) (*Waits, error) {
-	began := time.Now()
-	t, err := readWaits(ctx, r, began)
-	if err != nil {
+	t := beginWaits(r, time.Now())
+	torn, err := r.Threads(ctx, t.threads)
+	return t.finish(ctx, torn, err)
+}
+
+// finish puts together what was read, after the threads were visited with that result.
+func (t *waitsTaker) finish(ctx context.Context, torn int, err error) (*Waits, error) {
+	if err := t.readRest(ctx, torn, err); err != nil {
 		return nil, err
 	}
 	w := t.out
@@ -28,11 +33,16 @@ func TakeWaits(ctx context.Context, r *flight.Reader) (*Waits, error) {
 			return nil, err
 		}
 	}
+	if t.choose != nil {
+		if err := t.choose(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.tell(ctx, deadlocks); err != nil {
 		return nil, err
 	}
 	w.Complete = len(w.Incomplete) == 0
-	w.Took = time.Since(began)
+	w.Took = time.Since(w.Taken)
 	return w, nil
 }
 
@@ -53,20 +63,24 @@ type waitsTaker struct {
 	waiting    *waitingSet
 	asked      *idSet
 	unrecorded bool // there may be threads without a record
+	many       bool // not all threads that others wait for are asked for
+
+	choose func(context.Context) error // fills chosen, after the graph is made; nil: all are told of
+	chosen *waitPairs                  // those to tell of
 
 	stacks *stackTable
 	nodes  waitGraph
 }
 
-// readWaits reads all that the graph is made of.
-func readWaits(ctx context.Context, r *flight.Reader, began time.Time) (*waitsTaker, error) {
+// beginWaits reads what must be read before the threads.
+func beginWaits(r *flight.Reader, began time.Time) *waitsTaker {
 	p := processOf(r, began)
 	t := &waitsTaker{
 		r: r, now: r.Now(),
 		out:     &Waits{Format: WaitsFormat, Taken: began, AsOf: p.LastSeen, Process: p, Deadlocks: []Deadlock{}, Groups: []WaitGroup{}, Orphans: []Orphan{}},
 		indexOf: map[flight.ScopeID]flight.ScopeIndex{}, blockers: map[flight.Blocker]*flight.BlockerRow{},
 		goroutines: map[flight.Party]waiter{}, seized: map[flight.SchedulerID]bool{},
-		tree: newTree(), asked: newIDSet(), waiting: new(waitingSet), stacks: newStackTable(r.Stack),
+		tree: newTree(), asked: newIDSet(), waiting: new(waitingSet), stacks: newStackTable(r.Stack, SameLines),
 	}
 	t.nodes.at = map[flight.Blocker]int32{}
 	t.pairs.hint = r.Process().Threads
@@ -89,24 +103,28 @@ func readWaits(ctx context.Context, r *flight.Reader, began time.Time) (*waitsTa
 			t.asked.add(h.Party.Thread())
 		}
 	}
-	torn, err := r.Threads(ctx, t.threads)
+	return t
+}
+
+// readRest reads what must be read after the threads.
+func (t *waitsTaker) readRest(ctx context.Context, torn int, err error) error {
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	t.missed(err)
 	if torn > 0 {
 		t.miss(Count(torn, "thread record") + " changed while they were read, and are left out")
 	}
-	waits, err := r.Waits()
+	waits, err := t.r.Waits()
 	t.missed(err)
 	for i := range waits {
 		t.goroutine(&waits[i])
 	}
 	if err := t.joined(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	t.lost(r.Lost())
-	return t, nil
+	t.lost(t.r.Lost())
+	return nil
 }
 
 func (t *waitsTaker) lost(l flight.Lost) {
@@ -155,32 +173,38 @@ func (t *waitsTaker) threads(rows []flight.ThreadRow) {
 		}
 		t.out.Threads++
 		t.asked.meet(row)
-		switch row.State {
-		case flight.StateParked, flight.StateTimedParked, flight.StateBlocked, flight.StateWaiting, flight.StatePinned:
-			if row.State == flight.StatePinned && t.seized[row.Scheduler] {
-				w := waiterOf(row)
-				t.seizers = append(t.seizers, w)
-				t.asked.rows[row.ID] = w
-			}
-			switch row.Blocker.Kind() {
-			case flight.BlockedByNone, flight.BlockedByTimer, flight.BlockedByFile:
-				t.out.Others[min(row.Reason, flight.ReasonCount-1)]++
-			default:
-				w := waiterOf(row)
-				t.pairs.add(w)
-				if w.waits() {
-					t.waiting.add(row.ID)
-				}
-			}
-		case flight.StateRunnable:
-			if t.seized[row.Scheduler] {
-				w := waiterOf(row)
-				w.blocker = carriersOf(row.Scheduler)
-				t.pairs.add(w)
+		if w, ok := t.waiterOf(row, &t.out.Others); ok {
+			t.pairs.add(w)
+			if w.waits() {
 				t.waiting.add(row.ID)
 			}
 		}
 	}
+}
+
+// waiterOf returns what a thread is in the graph, if it waits for somebody. If it waits for nobody, others counts why.
+func (t *waitsTaker) waiterOf(row *flight.ThreadRow, others *Reasons) (w waiter, ok bool) {
+	switch row.State {
+	case flight.StateParked, flight.StateTimedParked, flight.StateBlocked, flight.StateWaiting, flight.StatePinned:
+		if row.State == flight.StatePinned && t.seized[row.Scheduler] {
+			w := waiterOf(row)
+			t.seizers = append(t.seizers, w)
+			t.asked.rows[row.ID] = w
+		}
+		switch row.Blocker.Kind() {
+		case flight.BlockedByNone, flight.BlockedByTimer, flight.BlockedByFile:
+			others[min(row.Reason, flight.ReasonCount-1)]++
+		default:
+			return waiterOf(row), true
+		}
+	case flight.StateRunnable:
+		if t.seized[row.Scheduler] {
+			w = waiterOf(row)
+			w.blocker = carriersOf(row.Scheduler)
+			return w, true
+		}
+	}
+	return w, false
 }
 
 func (t *waitsTaker) goroutine(row *flight.WaitRow) {
@@ -195,9 +219,10 @@ func (t *waitsTaker) goroutine(row *flight.WaitRow) {
 // are in no circle.
 func (t *waitsTaker) joined(ctx context.Context) error {
 	known := len(t.asked.want) // they have ended
+	t.many = len(t.pairs.all) > manyPairs
 	for i := range t.pairs.all {
 		b := t.pairs.all[i].blocker
-		if id := flight.ThreadID(b.ID()); b.Kind() == flight.BlockedByThread && (len(t.pairs.all) <= manyPairs || t.waiting.has(id)) {
+		if id := flight.ThreadID(b.ID()); b.Kind() == flight.BlockedByThread && (!t.many || t.waiting.has(id)) {
 			t.asked.add(id)
 		}
 	}

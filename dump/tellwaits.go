@@ -41,7 +41,6 @@ type waitFold struct {
 
 // tell fills the document. Deadlocks that are no more are nil.
 func (t *waitsTaker) tell(ctx context.Context, all [][]waitLink) error {
-	folds := t.fold()
 	victims := make([]int, len(all)+1)
 	for i := range t.pairs.all {
 		p := &t.pairs.all[i]
@@ -52,6 +51,10 @@ func (t *waitsTaker) tell(ctx context.Context, all [][]waitLink) error {
 			t.out.Deadlocks = append(t.out.Deadlocks, t.deadlock(c, victims[i+1]))
 		}
 	}
+	if t.chosen != nil {
+		t.pairs = *t.chosen
+	}
+	folds := t.fold()
 	// Groups name deadlocks by their place in the document.
 	place := make([]int, len(all)+1)
 	order := make([]int, 0, len(all))
@@ -72,6 +75,9 @@ func (t *waitsTaker) tell(ctx context.Context, all [][]waitLink) error {
 		place[order[was]] = i + 1
 	}
 	t.out.Deadlocks = sorted
+	if t.chosen != nil {
+		t.keepDeadlocks(folds, place)
+	}
 
 	slices.SortFunc(folds, func(a, b *waitFold) int {
 		x, y := place[a.key.deadlock], place[b.key.deadlock]
@@ -96,13 +102,35 @@ func (t *waitsTaker) tell(ctx context.Context, all [][]waitLink) error {
 		t.out.Groups = append(t.out.Groups, g)
 	}
 	t.out.Stacks = t.stacks.stacks
-	t.orphans()
+	if t.chosen == nil {
+		t.orphans()
+	}
 	return nil
+}
+
+// keepDeadlocks leaves out the deadlocks in which none of the folds is, nor waits for one; place is where they are, counted from 1.
+func (t *waitsTaker) keepDeadlocks(folds []*waitFold, place []int) {
+	meant := make([]bool, len(t.out.Deadlocks)+1)
+	for _, f := range folds {
+		meant[place[f.key.deadlock]] = true
+	}
+	moved := make([]int, len(meant))
+	var kept []Deadlock
+	for i := range t.out.Deadlocks {
+		if meant[i+1] {
+			kept = append(kept, t.out.Deadlocks[i])
+			moved[i+1] = len(kept)
+		}
+	}
+	for i := range place {
+		place[i] = moved[place[i]]
+	}
+	t.out.Deadlocks = append([]Deadlock{}, kept...)
 }
 
 // keepers asks for the threads that groups wait for and that nobody had asked for.
 func (t *waitsTaker) keepers(ctx context.Context, folds []*waitFold) error {
-	if len(t.pairs.all) <= manyPairs {
+	if !t.many {
 		return nil
 	}
 	known := len(t.asked.want)
@@ -182,7 +210,7 @@ func (t *waitsTaker) key(p *waitPair) waitKey {
 	k := waitKey{family: t.family(p.scope), kind: p.blocker.Kind(), keeper: -1, deadlock: t.lockOf(p)}
 	switch k.kind {
 	case flight.BlockedByThread:
-		if len(t.pairs.all) > manyPairs { // not all are asked for
+		if t.many {
 			return k
 		}
 		if w, ok := t.find(flight.PartyThread(flight.ThreadID(p.blocker.ID()))); ok {

@@ -15,6 +15,7 @@ type TextOptions struct {
 	// and at most eight, negative all.
 	Depth int
 
+	Used     bool // tell what the threads of each scope that have ended used
 	Internal bool // show the frames of vtscope's runtime, Go's runtime and package iter too
 	ASCII    bool // use no character beyond ASCII
 	Color    bool // colour for a terminal
@@ -48,12 +49,9 @@ var fits = []fit{
 // Text prints a snapshot for a person: the scopes as a tree with counts, below each the groups of its
 // threads, largest first. It is one Write unless it is large.
 func Text(w io.Writer, s *Snapshot, o TextOptions) error {
-	if o.Width == 0 {
-		o.Width = defaultWidth
-	}
-	o.Width = max(o.Width, minWidth)
 	all := len(s.Groups)
 	var p *page
+	keys := s.ShortKeys()
 	for i, f := range fits {
 		fixed := o.Depth != 0 || o.Top != 0
 		switch {
@@ -69,6 +67,7 @@ func Text(w io.Writer, s *Snapshot, o TextOptions) error {
 			f.top, f.scopes, f.levels = all, len(s.Scopes), len(s.Scopes)
 		}
 		p = newPage(s, o, f)
+		p.keys = keys
 		p.print()
 		if fixed || p.b.Len() <= pageBytes || i == len(fits)-1 {
 			break
@@ -86,6 +85,7 @@ type page struct {
 	glyphs
 	lines
 
+	keys      []string    // by group, as short as they are clear
 	nodes     []node      // by scope
 	groups    [][]int     // by scope: the shown groups
 	uses      []int       // by stack: how many shown groups have it
@@ -108,12 +108,9 @@ type node struct {
 }
 
 func newPage(s *Snapshot, o TextOptions, f fit) *page {
-	p := &page{s: s, o: o, f: f, glyphs: unicodeGlyphs, nodes: make([]node, len(s.Scopes)), groups: make([][]int, len(s.Scopes)),
+	glyphs, lines := o.drawn()
+	p := &page{s: s, o: o, f: f, glyphs: glyphs, lines: lines, nodes: make([]node, len(s.Scopes)), groups: make([][]int, len(s.Scopes)),
 		uses: make([]int, len(s.Stacks)), numbers: map[int]int{}}
-	if o.ASCII {
-		p.glyphs = asciiGlyphs
-	}
-	p.lines = lines{width: o.Width, color: o.Color, ascii: o.ASCII, cutMark: p.ellipsis}
 	p.choose()
 	p.place()
 	return p
@@ -234,7 +231,7 @@ func (p *page) print() {
 		p.scope(i)
 		p.fileCol = min(p.funcWidth(i), p.o.Width*2/3)
 		for _, g := range p.groups[i] {
-			p.group(i, &p.s.Groups[g])
+			p.group(i, g)
 		}
 		n := &p.nodes[i]
 		for _, c := range n.children {
@@ -267,7 +264,7 @@ func (p *page) bare(scope int) bool {
 // header prints who this is, how many threads, and how far to trust it.
 func (p *page) header() {
 	s := p.s
-	title := p.clean(s.Process.Program) + " (pid " + number(s.Process.PID) + ")"
+	title := p.process(&s.Process)
 	sizes := "  " + Count(s.Threads, "thread") + " in " + Count(s.ScopeCount, "scope")
 	p.text(bold, title)
 	p.text(plain, sizes)
@@ -279,27 +276,48 @@ func (p *page) header() {
 	}
 	p.wrapped(states)
 
-	p.trust(s.Process.Status, max(s.Taken.Sub(s.AsOf), 0), s.Took, s.Complete)
+	p.trust(&s.Process, max(s.Taken.Sub(s.AsOf), 0), s.Took, s.Complete)
 	if s.ChangeOver > 0 {
 		p.text(plain, "; "+p.grew+p.shrank+" since "+words(s.ChangeOver)+" ago")
 	}
 	p.endLine()
+	if s.Filter != "" {
+		p.text(plain, "only "+p.clean(s.Filter)+": "+Count(s.Filtered, "other thread"))
+		p.endLine()
+	}
+	if k := s.Known; k.Groups > 0 {
+		p.text(plain, "known good, hidden: "+Count(k.Groups, "group")+" with "+Count(k.Threads, "thread"))
+		p.endLine()
+	}
 	p.missing(s.Incomplete)
 }
 
 // trust begins a line that says how the data was come by.
-func (l *lines) trust(status Status, age, took time.Duration, complete bool) {
-	switch status {
-	case StatusRunning:
+func (l *lines) trust(p *Process, age, took time.Duration, complete bool) {
+	switch status := p.Status; {
+	case p.Held == "stopped":
+		l.text(plain, "taken in "+l.words(took)+"; the process was stopped for it")
+	case p.Held == "mounted":
+		l.text(plain, "taken in "+l.words(took)+"; running threads were stopped one at a time")
+	case status == StatusRunning:
 		l.text(plain, "taken in "+l.words(took)+", no pause")
-	case StatusStopped:
+	case status == StatusStopped:
 		l.text(warn, "process is stopped (SIGSTOP)")
 		l.text(plain, "; taken in "+l.words(took))
-	case StatusEnded:
+	case status == StatusEnded:
 		l.text(warn, "process has ended; data is "+l.words(age)+" old")
 		l.text(plain, "; read in "+l.words(took))
-	case StatusKilled:
+	case status == StatusKilled:
 		l.text(warn, "process was killed; data is "+l.words(age)+" old")
+		l.text(plain, "; read in "+l.words(took))
+	case status == StatusRecorded:
+		l.text(warn, "a moment of a recording, "+l.words(age)+" ago")
+		l.text(plain, "; read in "+l.words(took))
+	case status == StatusDump && age < time.Second:
+		l.text(warn, "a dump")
+		l.text(plain, "; read in "+l.words(took))
+	case status == StatusDump:
+		l.text(warn, "a dump, made "+l.words(age)+" ago")
 		l.text(plain, "; read in "+l.words(took))
 	default:
 		l.text(warn, "process is in an unknown state")

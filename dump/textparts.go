@@ -81,6 +81,9 @@ func (p *page) scope(i int) {
 	if s.Pins > 0 {
 		note(plain, Count(s.Pins, "pin"))
 	}
+	if p.o.Used && s.Used != nil {
+		note(plain, s.Used.text())
+	}
 	if s.Change != 0 {
 		note(bold, p.change(s.Change))
 	}
@@ -113,7 +116,8 @@ func (p *page) guide(scope int) string {
 }
 
 // group prints how many threads do the same, for how long, and where.
-func (p *page) group(scope int, g *Group) {
+func (p *page) group(scope, at int) {
+	g := &p.s.Groups[at]
 	guide := p.guide(scope)
 	start := func(indent int) {
 		p.text(dim, guide)
@@ -143,7 +147,18 @@ func (p *page) group(scope int, g *Group) {
 	if g.Change != 0 {
 		p.text(bold, "   "+p.change(g.Change))
 	}
+	if p.keys[at] != "" {
+		p.text(dim, "   group "+p.keys[at])
+	}
 	p.endLine()
+	if g.Mark != "" {
+		start(frameIndent)
+		p.text(warn, p.clean(string(g.Mark)))
+		if g.Note != "" {
+			p.text(warn, ": "+p.clean(g.Note))
+		}
+		p.endLine()
+	}
 
 	frames, left, truncated := p.frames(g)
 	if again {

@@ -23,6 +23,7 @@ type family struct {
 	until  flight.Ticks    // the first deadline of its scopes, or 0
 	pins   uint64
 	states Counts // of its own threads
+	used   *Used  // nil: nothing is known of threads that have ended
 }
 
 // A tree places scopes in families. It can be given the table of scopes more than once: what was
@@ -32,6 +33,22 @@ type tree struct {
 	byName   map[familyName]int32
 	byIndex  []int32 // index of a scope in the file -> family, or noFamily
 	broken   int     // scopes with a dangling parent, or above themselves
+
+	templates bool // families have templates for names
+}
+
+// manyFamilies are more than anybody reads.
+const manyFamilies = 500
+
+// plant returns the tree of scopes. Names become templates where it would be too large otherwise.
+func plant(rows []flight.ScopeRow, templates bool) *tree {
+	t := newTree()
+	t.templates = templates
+	t.add(rows)
+	if len(t.families) > manyFamilies && !templates {
+		return plant(rows, true)
+	}
+	return t
 }
 
 type familyName struct {
@@ -120,12 +137,16 @@ func (t *tree) add(rows []flight.ScopeRow) {
 }
 
 func (t *tree) place(parent int32, r *flight.ScopeRow) int32 {
-	key := familyName{parent, r.Name}
+	name := r.Name
+	if t.templates {
+		name = Template(name)
+	}
+	key := familyName{parent, name}
 	f, ok := t.byName[key]
 	if !ok {
 		f = int32(len(t.families))
 		t.families = append(t.families, family{
-			parent: parent, name: r.Name, id: r.ID, owner: r.Owner, policy: r.Policy, limit: int(r.Limit),
+			parent: parent, name: name, id: r.ID, owner: r.Owner, policy: r.Policy, limit: int(r.Limit),
 		})
 		t.byName[key] = f
 	}
@@ -138,8 +159,9 @@ func (t *tree) place(parent int32, r *flight.ScopeRow) int32 {
 	return f
 }
 
-// scopes returns the families as the tree of a snapshot, and the position of each family in it.
-func (t *tree) scopes() (scopes []Scope, position []int) {
+// scopes returns the families as the tree of a snapshot, and the position of each family in it. Without empty ones, those that have no thread, nor one below, are left out;
+// their position is -1.
+func (t *tree) scopes(empty bool) (scopes []Scope, position []int) {
 	n := len(t.families)
 	all := make([]Scope, n)
 	children := make([][]int32, n)
@@ -147,7 +169,7 @@ func (t *tree) scopes() (scopes []Scope, position []int) {
 	for i := range t.families {
 		f := &t.families[i]
 		s := &all[i]
-		*s = Scope{Parent: -1, Name: f.name, Count: f.count, States: f.states, Pins: f.pins, Queued: f.queued}
+		*s = Scope{Parent: -1, Name: f.name, Count: f.count, States: f.states, Pins: f.pins, Queued: f.queued, Used: f.used}
 		s.Own = f.states.Total()
 		s.Total = s.Own
 		up := newHash
@@ -167,6 +189,9 @@ func (t *tree) scopes() (scopes []Scope, position []int) {
 	}
 	scopes = make([]Scope, 0, n)
 	position = make([]int, n)
+	for i := range position {
+		position[i] = -1
+	}
 	todo := []int32{0}
 	for len(todo) > 0 {
 		i := todo[len(todo)-1]
@@ -182,7 +207,11 @@ func (t *tree) scopes() (scopes []Scope, position []int) {
 			}
 			return naturally(all[b].Name, all[a].Name)
 		})
-		todo = append(todo, children[i]...)
+		for _, c := range children[i] {
+			if empty || all[c].Total > 0 {
+				todo = append(todo, c)
+			}
+		}
 	}
 	return scopes, position
 }

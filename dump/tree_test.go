@@ -15,7 +15,7 @@ func row(index, parent flight.ScopeIndex, name string) flight.ScopeRow {
 
 // outline writes the tree as name×count lines, indented.
 func outline(t *tree) string {
-	scopes, _ := t.scopes()
+	scopes, _ := t.scopes(true)
 	var b strings.Builder
 	for _, s := range scopes {
 		b.WriteString(strings.Repeat(" ", s.Depth) + s.Name)
@@ -101,7 +101,7 @@ func TestRandomTablesOfScopesMakeATree(t *testing.T) {
 		tr := newTree()
 		tr.add(rows)
 		tr.add(rows[n/2:])
-		scopes, position := tr.scopes()
+		scopes, position := tr.scopes(true)
 		s := Snapshot{Scopes: scopes}
 		if err := s.check(); err != nil {
 			t.Fatalf("%v: %v", rows, err)
@@ -128,7 +128,7 @@ func TestDeepChainOfScopesIsTakenAndPrinted(t *testing.T) {
 	}
 	f.sum()
 	s := Snapshot{ScopeCount: depth}
-	s.Scopes, _ = tr.scopes()
+	s.Scopes, _ = tr.scopes(true)
 	for i, sc := range s.Scopes {
 		if sc.Depth != i || sc.Total != depth-i {
 			t.Fatalf("scope %d: got depth %d and %d threads, want %d and %d", i, sc.Depth, sc.Total, i, depth-i)

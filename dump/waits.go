@@ -25,7 +25,10 @@ type Waits struct {
 	Complete   bool     `json:"complete"`
 	Incomplete []string `json:"incomplete,omitempty"`
 
-	Threads    int     `json:"threads"`    // all threads
+	Filter string `json:"filter,omitempty"` // it is about the threads that match, as of a [Snapshot]
+	Group  string `json:"group,omitempty"`  // it is about the threads of the group of this key
+
+	Threads    int     `json:"threads"`    // all threads that it is about
 	Waiting    int     `json:"waiting"`    // threads and goroutines in Groups and Rest
 	Goroutines int     `json:"goroutines"` // those of Waiting that are no threads
 	Others     Reasons `json:"others"`     // threads that wait for nothing that others hold or do, such as sleeps and sockets, or for what is not known

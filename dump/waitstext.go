@@ -13,20 +13,14 @@ import (
 // WaitsText prints w for a person: deadlocks first, each thread with what it holds and wants; then what waits for what, who holds that, and where. Of o it
 // takes Top (the groups to print: 0 means 10, negative all), ASCII, Color and Width.
 func WaitsText(to io.Writer, w *Waits, o TextOptions) error {
-	if o.Width == 0 {
-		o.Width = defaultWidth
-	}
-	p := &waitsPage{w: w, rows: o.Top, glyphs: unicodeGlyphs}
+	glyphs, lines := o.drawn()
+	p := &waitsPage{w: w, rows: o.Top, glyphs: glyphs, lines: lines}
 	switch {
 	case o.Top == 0:
 		p.rows = defaultRows
 	case o.Top < 0:
 		p.rows = len(w.Groups)
 	}
-	if o.ASCII {
-		p.glyphs = asciiGlyphs
-	}
-	p.lines = lines{width: max(o.Width, minWidth), color: o.Color, ascii: o.ASCII, cutMark: p.ellipsis}
 	p.print()
 	_, err := io.WriteString(to, p.b.String())
 	return err
@@ -44,7 +38,7 @@ const deadlockStyle style = "1;31"
 
 func (p *waitsPage) print() {
 	w := p.w
-	p.text(bold, p.clean(w.Process.Program)+" (pid "+number(w.Process.PID)+")")
+	p.text(bold, p.process(&w.Process))
 	p.text(plain, "  "+Count(w.Threads, "thread")+"  "+Thousands(w.Waiting)+" wait for others")
 	if w.Goroutines > 0 {
 		p.text(plain, ", "+Count(w.Goroutines, "goroutine")+" among them")
@@ -56,8 +50,16 @@ func (p *waitsPage) print() {
 		p.text(plain, "no deadlock")
 	}
 	p.endLine()
-	p.trust(w.Process.Status, max(w.Taken.Sub(w.AsOf), 0), w.Took, w.Complete)
+	p.trust(&w.Process, max(w.Taken.Sub(w.AsOf), 0), w.Took, w.Complete)
 	p.endLine()
+	if w.Group != "" {
+		p.text(plain, "only group "+w.Group)
+		p.endLine()
+	}
+	if w.Filter != "" {
+		p.text(plain, "only "+p.clean(w.Filter))
+		p.endLine()
+	}
 	p.missing(w.Incomplete)
 	for i := range w.Deadlocks {
 		p.deadlock(i)

@@ -1,0 +1,332 @@
+package dump_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/flight/flighttest"
+)
+
+// crowd is n threads that are alike.
+func crowd(n int, th flighttest.Thread) flighttest.Spec {
+	return flighttest.Spec{
+		Scopes: []flighttest.Scope{{Name: "requests", Owner: 1}}, Stacks: waitStacks, Threads: n, Thread: func(int) flighttest.Thread { return th },
+	}
+}
+
+// queued is n threads that wait for the carriers of a scheduler, of which some are held for 200 ms, others run.
+func queued(n, held, run int) flighttest.Spec {
+	s := crowd(n, flighttest.Thread{Scope: 1, Scheduler: 1, State: flight.StateRunnable, Age: time.Second})
+	s.Schedulers = []flighttest.Scheduler{{ID: 1, Name: "default", Began: time.Minute, Figures: map[flight.Figure]uint64{flight.FigureCarriers: uint64(held + run)}}}
+	s.Carriers = held + run
+	s.Carrier = func(i int) flighttest.Carrier {
+		if i >= held {
+			return flighttest.Carrier{Scheduler: 1}
+		}
+		return flighttest.Carrier{Scheduler: 1, Hold: &flighttest.Hold{Thread: flight.ThreadID(9000 + i), Reason: flight.ReasonPinnedGo, Age: 200 * time.Millisecond, Stack: 2}}
+	}
+	return s
+}
+
+// circle is two threads of which each has what the other wants, with or without a time limit.
+func circle(limited bool) flighttest.Spec {
+	one, two := waiting(1, mutex(0xb)), waiting(1, mutex(0xa))
+	one.Name, two.Limited = "left", limited
+	return flighttest.Spec{
+		Scopes: findingScopes, Stacks: waitStacks, Threads: 2, Thread: oneOf(one, two),
+		Blockers: []flighttest.Blocker{held(mutex(0xa), thread(1)), held(mutex(0xb), thread(2))},
+	}
+}
+
+// computed has a thread that computed for d, so long ago.
+func computed(d, ago time.Duration) flighttest.Spec {
+	return flighttest.Spec{Stacks: waitStacks, Trace: []flighttest.Event{
+		{Age: ago, Kind: flight.EventMonopolized, Code: flight.ReasonMonopoly, Stack: 2, Thread: 7, Arg: uint64(flight.MakeHeld(d, 0))},
+	}}
+}
+
+// slept has n sleeps and late timers that are late.
+func slept(n, late int) flighttest.Spec {
+	s := crowd(3, flighttest.Thread{Scope: 1, State: flight.StateTimedParked, Reason: flight.ReasonSleep, Stack: 2})
+	for range n {
+		s.Trace = append(s.Trace, flighttest.Event{Kind: flight.EventPark, Code: flight.ReasonSleep, Thread: 1})
+	}
+	for range late {
+		s.Trace = append(s.Trace, flighttest.Event{Kind: flight.EventTimerLate, Thread: 1, Arg: uint64(time.Second)})
+	}
+	return s
+}
+
+// limited is a scope in which n threads wait for others to end before they begin.
+func limited(n int) flighttest.Spec {
+	s := crowd(n, flighttest.Thread{Scope: 1, State: flight.StateNew})
+	s.Scopes[0].Queued, s.Scopes[0].Limit = n, 4
+	return s
+}
+
+// pinSites has victims at one place, by how many pins of 10 ms.
+func pinSites(pins int, victims uint64) flighttest.Spec {
+	s := flighttest.Spec{Stacks: waitStacks}
+	for range pins {
+		s.Pins = append(s.Pins, flighttest.Pin{Stack: 2, Reason: flight.ReasonPinnedSection, Held: 10 * time.Millisecond, Victims: victims / uint64(pins)})
+	}
+	return s
+}
+
+func waited(age time.Duration, why flight.Reason) flighttest.Spec {
+	return crowd(3, flighttest.Thread{Scope: 1, State: flight.StateParked, Reason: why, Stack: 2, Age: age})
+}
+
+func parked(n int) flighttest.Spec {
+	return crowd(n, flighttest.Thread{Scope: 1, State: flight.StateParked, Reason: flight.ReasonPark, Stack: 2})
+}
+
+// A checkCase is a process that a check finds something in, and one that is almost like it, and well. Looks are 10 s apart, the last is now.
+type checkCase struct {
+	check       string
+	shows, well []flighttest.Spec
+	what        string // prefix
+	count       int
+	value       int64
+	evidence    string // prefix of the first line
+	scope       string // of which the finding is
+	grouped     bool   // it names a group
+}
+
+var checkCases = []checkCase{
+	{check: "deadlock", shows: []flighttest.Spec{circle(false)}, well: []flighttest.Spec{circle(true)}, what: "2 threads wait for each other, for 1",
+		count: 2, value: 2, evidence: `#1 "left" wants mutex 0xb`, scope: "requests", grouped: true},
+	{check: "holder-gone", shows: []flighttest.Spec{troubled(1)}, well: []flighttest.Spec{circle(true)}, what: "2 threads of own wait without a time limit for mutex 0xb, whose holder #5000 has ended",
+		count: 2, value: 2, scope: "own", grouped: true},
+	{check: "carriers-held", shows: []flighttest.Spec{queued(3, 2, 0)}, well: []flighttest.Spec{queued(3, 2, 1)}, what: "scheduler default: 3 queued threads, and none was mounted for ",
+		count: 3, value: int64(200 * time.Millisecond), evidence: "#9000 holds carrier 0 for "},
+	{check: "carriers-held", shows: []flighttest.Spec{queued(1, 1, 0)}, well: []flighttest.Spec{queued(0, 2, 0)}, what: "scheduler default: 1 queued thread, and none was mounted for ",
+		count: 1, value: int64(200 * time.Millisecond)},
+	{check: "pinned", shows: []flighttest.Spec{pinSites(2, 10), pinSites(5, 50)}, well: []flighttest.Spec{pinSites(2, 42), pinSites(5, 50)}, what: "40 threads waited for a carrier while threads held theirs 3 times for 30 ms in all: pin-section",
+		count: 40, value: 40},
+	{check: "pinned", shows: []flighttest.Spec{queued(30, 2, 1)}, well: []flighttest.Spec{queued(9, 2, 1)}, what: "30 threads waited for a carrier while threads hold theirs for ",
+		count: 30, value: 30, evidence: "#9000 holds carrier 0"},
+	{check: "hog", shows: []flighttest.Spec{computed(300*time.Millisecond, time.Second)}, well: []flighttest.Spec{computed(90*time.Millisecond, time.Second)}, what: "thread #7 computed without a scheduling point for 300 ms",
+		count: 1, value: int64(300 * time.Millisecond), evidence: "#7 for 300 ms: monopoly, in shop.export export.go:20"},
+	{check: "hog", shows: []flighttest.Spec{computed(300*time.Millisecond, time.Second)}, well: []flighttest.Spec{computed(300*time.Millisecond, 11*time.Second)}, what: "thread #7 computed",
+		count: 1, value: int64(300 * time.Millisecond)},
+	{check: "scope-growth", shows: []flighttest.Spec{parked(150), parked(200), parked(190), parked(300)}, well: []flighttest.Spec{parked(150), parked(301), parked(200), parked(300)},
+		what: "scope requests has 300 threads, 150 more than 30 s ago", count: 300, value: 200, scope: "requests", grouped: true},
+	{check: "scope-growth", shows: []flighttest.Spec{parked(3000), parked(3200)}, well: []flighttest.Spec{parked(6000), parked(6190)}, // 19 % a minute
+		what: "scope requests has 3,200 threads", count: 3200, value: 40, scope: "requests", grouped: true},
+	{check: "spawn-storm", shows: []flighttest.Spec{parked(1), parked(10_011)}, well: []flighttest.Spec{parked(1), parked(9_991)}, what: "1,001 threads start each second and 0 end: 10,010 more than 10 s ago",
+		count: 10_011, value: 1001, scope: "requests", grouped: true},
+	{check: "timer-storm", shows: []flighttest.Spec{slept(0, 0), slept(900, 10_000)}, well: []flighttest.Spec{slept(0, 0), slept(900, 9_000)},
+		what: "90 times a second a thread goes to sleep, and 1,000 timers a second are late; 3 threads sleep or wait", count: 3, value: 100_000, scope: "requests", grouped: true},
+	{check: "unbounded-queue", shows: []flighttest.Spec{queued(1000, 0, 1), queued(1200, 0, 1)}, well: []flighttest.Spec{queued(1200, 0, 1), queued(1210, 0, 1)},
+		what: "scheduler default: 1,200 threads wait for a carrier, 200 more than 10 s ago", count: 1200, value: 1200, scope: "requests", grouped: true},
+	{check: "unbounded-queue", shows: []flighttest.Spec{limited(1000), limited(1500), limited(2000)}, well: []flighttest.Spec{limited(1000), limited(2001), limited(2000)},
+		what: "scope requests: 2,000 threads wait for others to end before they begin, 1,000 more than 20 s ago", count: 2000, value: 2000, evidence: "4 threads of it may execute at a time",
+		scope: "requests", grouped: true},
+	{check: "oldest-parked", shows: []flighttest.Spec{waited(time.Hour, flight.ReasonCondition)}, well: []flighttest.Spec{waited(time.Hour, flight.ReasonRead)},
+		what: "the oldest of 3 threads of requests at this place has been parked for 1", count: 3, value: int64(time.Hour), scope: "requests", grouped: true},
+	{check: "oldest-parked", shows: []flighttest.Spec{waited(11*time.Minute, flight.ReasonLock)}, well: []flighttest.Spec{waited(9*time.Minute, flight.ReasonLock)}, what: "the oldest of 3",
+		count: 3, value: int64(11 * time.Minute), scope: "requests", grouped: true},
+	{check: "parked-longer", shows: []flighttest.Spec{troubled(1)}, well: []flighttest.Spec{parked(500)}, what: "1 thread of own has waited for up to 1 m at a place where 12 wait for ", count: 1, scope: "own", grouped: true},
+	{check: "scope-orphaned", shows: []flighttest.Spec{troubled(1)}, well: []flighttest.Spec{parked(500)}, what: "2 scopes of name jobs are open though the owners have ended", count: 2, value: 2, scope: "jobs"},
+	{check: "unscoped", shows: []flighttest.Spec{troubled(100)}, well: []flighttest.Spec{troubled(99)}, what: "100 threads were started outside of any scope", count: 100, value: 100, grouped: true},
+}
+
+// looksAt takes a look at each, 10 s apart as far as checks can tell.
+func looksAt(t *testing.T, specs []flighttest.Spec) []*dump.Look {
+	t.Helper()
+	var all []*dump.Look
+	for i, s := range specs {
+		l := look(t, flighttest.Write(t, s))
+		back := time.Duration(len(specs)-1-i) * 10 * time.Second
+		l.Taken = l.Taken.Add(-back)
+		all = append(all, l)
+	}
+	last := all[len(all)-1].Taken
+	for i, l := range all { // exactly
+		l.Taken = last.Add(-time.Duration(len(all)-1-i) * 10 * time.Second)
+		if l.Snapshot != nil {
+			l.Snapshot.Taken = l.Taken
+		}
+	}
+	return all
+}
+
+func checkOver(t *testing.T, check string, looks []*dump.Look) []dump.Finding {
+	t.Helper()
+	var o dump.CheckOptions
+	n := len(looks) - 1
+	var before *dump.Look
+	if n > 0 {
+		before, o.Earlier = looks[n-1], looks[:n-1]
+	}
+	all, judged := found(t, check, looks[n], before, o)
+	if !judged {
+		t.Errorf("%s was not judged", check)
+	}
+	return all
+}
+
+func TestEachCheckFindsWhatItIsForAndIsSilentWhereAllIsWell(t *testing.T) {
+	for _, c := range checkCases {
+		all := checkOver(t, c.check, looksAt(t, c.shows))
+		if len(all) != 1 {
+			t.Errorf("%s: got %+v, want one finding: %s", c.check, all, c.what)
+			continue
+		}
+		f := all[0]
+		info := dump.CheckOf(c.check)
+		near := f.Value == c.value || c.value == 0 || info.Unit == dump.UnitDuration && about(time.Duration(f.Value), time.Duration(c.value))
+		if !strings.HasPrefix(f.What, c.what) || f.Count != c.count || !near {
+			t.Errorf("%s: got %q, count %d, value %d; want %q, %d and %d", c.check, f.What, f.Count, f.Value, c.what, c.count, c.value)
+		}
+		if f.Severity != info.Severity || f.Threshold != info.Threshold || f.Unit != info.Unit || f.Page != info.Page() || f.First.IsZero() || len(f.Key) != 16 {
+			t.Errorf("%s: got %+v", c.check, f)
+		}
+		if strings.Join(f.Scope, "/") != c.scope || (f.GroupKey != "") != c.grouped || (f.ScopeKey == "") != (c.scope == "" && c.check != "unscoped") {
+			t.Errorf("%s: got scope %q %q and group %q; want %q and a group: %v", c.check, f.Scope, f.ScopeKey, f.GroupKey, c.scope, c.grouped)
+		}
+		if c.evidence != "" && (len(f.Evidence) == 0 || !strings.HasPrefix(f.Evidence[0], c.evidence)) {
+			t.Errorf("%s: got evidence %q, want %q", c.check, f.Evidence, c.evidence)
+		}
+		if all := checkOver(t, c.check, looksAt(t, c.well)); len(all) != 0 {
+			t.Errorf("%s: got %+v of a process that is well", c.check, all)
+		}
+	}
+	for i := range dump.Checks {
+		if name := dump.Checks[i].Name; name != "recorder-drops" && !slices.ContainsFunc(checkCases, func(c checkCase) bool { return c.check == name }) {
+			t.Errorf("no case of %s", name)
+		}
+	}
+}
+
+// A recorder that is full: of the events that are lost those since the earlier look count, of the records all.
+func TestDropsOfTheRecorderAreFound(t *testing.T) {
+	rec, err := flight.New(flight.Options{Mode: flight.ModePrivate, MaxThreads: 1024, Warn: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	take := func(n int) *dump.Look {
+		for range n {
+			if r := rec.GetRecord(); r != nil {
+				r.Init(flight.StateNew, flight.ThreadID(n), 0, 0, 0, 0, flight.Now())
+			}
+		}
+		r, err := rec.Reader()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		l, err := dump.TakeLook(context.Background(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	before := take(10)
+	if all := checkOver(t, "recorder-drops", []*dump.Look{before}); len(all) != 0 {
+		t.Errorf("got %+v, want none", all)
+	}
+	now := take(10_000)
+	lost := int(now.Counters.Lost.Threads)
+	all := checkOver(t, "recorder-drops", []*dump.Look{before, now})
+	if lost == 0 || len(all) != 1 || all[0].Count != lost || !strings.HasPrefix(all[0].What, "the recorder lost "+dump.Count(lost, "thread")+" without a record") {
+		t.Errorf("got %+v, want %d threads lost", all, lost)
+	}
+	now.Counters.Lost, before.Counters.Lost = flight.Lost{Events: 30}, flight.Lost{Events: 10}
+	if all := checkOver(t, "recorder-drops", []*dump.Look{before, now}); len(all) != 1 || all[0].Count != 20 {
+		t.Errorf("got %+v, want 20 events", all)
+	}
+	if all := checkOver(t, "recorder-drops", []*dump.Look{now, now}); len(all) != 0 {
+		t.Errorf("got %+v: nothing was lost since", all)
+	}
+}
+
+// What is the same trouble has the same key at each look, and what is another has another.
+func TestAFindingKeepsItsKey(t *testing.T) {
+	keys := map[string]string{}
+	for _, c := range checkCases {
+		a, b := checkOver(t, c.check, looksAt(t, c.shows)), checkOver(t, c.check, looksAt(t, c.shows))
+		if len(a) != 1 || len(b) != 1 || a[0].Key != b[0].Key {
+			t.Errorf("%s: got %+v and %+v", c.check, a, b)
+			continue
+		}
+		if other, ok := keys[a[0].Key]; ok && other != c.check {
+			t.Errorf("%s and %s have one key", c.check, other)
+		}
+		keys[a[0].Key] = c.check
+	}
+}
+
+// A look that was taken for some checks judges those, and says that it does not judge the others.
+func TestALookForSomeChecksReadsOnlyWhatTheyNeed(t *testing.T) {
+	r, err := flight.Open(flighttest.Write(t, circle(false)).Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	l, err := dump.LookOptions{For: []string{"hog"}}.Take(context.Background(), r)
+	if err != nil || l.Snapshot != nil || l.Waits != nil || l.Schedulers == nil {
+		t.Fatalf("got %+v, %v", l, err)
+	}
+	f, err := dump.Check(l, nil, dump.CheckOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range f.Unjudged {
+		if u.Check == "hog" || u.Check == "recorder-drops" {
+			t.Errorf("not judged: %+v", u)
+		}
+	}
+	if len(f.Unjudged) != len(dump.Checks)-2 || len(f.Findings) != 0 {
+		t.Errorf("got %+v", f)
+	}
+}
+
+// The parts of a look that share one reading of the threads are those that one gets each for itself.
+func TestALookIsWhatItsPartsAre(t *testing.T) {
+	for name, s := range map[string]flighttest.Spec{"bank": bank(), "troubled": troubled(150), "circle": circle(false)} {
+		r, err := flight.Open(flighttest.Write(t, s).Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		l, err := dump.LookOptions{Delays: true}.Take(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap, err := dump.Take(t.Context(), r, dump.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waits, err := dump.TakeWaits(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scheds, err := dump.TakeSchedulers(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Snapshot.States != snap.States || len(l.Snapshot.Groups) != len(snap.Groups) || len(l.Snapshot.Scopes) != len(snap.Scopes) {
+			t.Errorf("%s: got %+v, want %+v", name, l.Snapshot, snap)
+		}
+		if l.Waits.Waiting != waits.Waiting || len(l.Waits.Groups) != len(waits.Groups) || len(l.Waits.Deadlocks) != len(waits.Deadlocks) {
+			t.Errorf("%s: got %+v, want %+v", name, l.Waits, waits)
+		}
+		if l.Schedulers.Sample.Ready != scheds.Sample.Ready || len(l.Schedulers.Scopes) != len(scheds.Scopes) || len(l.Schedulers.Incidents) != len(scheds.Incidents) ||
+			len(l.Schedulers.Schedulers) != len(scheds.Schedulers) {
+			t.Errorf("%s: got %+v, want %+v", name, l.Schedulers, scheds)
+		}
+		for i := range scheds.Schedulers {
+			if l.Schedulers.Schedulers[i].Threads != scheds.Schedulers[i].Threads || len(l.Schedulers.Schedulers[i].Carriers) != len(scheds.Schedulers[i].Carriers) {
+				t.Errorf("%s: got %+v, want %+v", name, l.Schedulers.Schedulers[i], scheds.Schedulers[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package dump
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A CheckInfo is a row of the table of checks.
+type CheckInfo struct {
+	Name      string
+	Severity  Severity
+	About     string // what it finds, no full stop
+	Threshold int64  // by default, in Unit; so much and more is found
+	Unit      Unit
+	Of        string // what the threshold counts or measures
+	Pair      bool   // it needs two looks
+	needs     need
+	find      func(j *judging) []Finding
+}
+
+// Page returns the path of the check's page in the repository.
+func (c *CheckInfo) Page() string { return "docs/findings/" + c.Name + ".md" }
+
+// InSnapshot reports whether the check needs no more of a look than a snapshot.
+func (c *CheckInfo) InSnapshot() bool { return c.needs&^needThreads == 0 }
+
+// A need is a part of a [Look]. They are bits.
+type need uint8
+
+const (
+	needThreads need = 1 << iota
+	needWaits
+	needSchedulers
+)
+
+// Checks are all checks, in the order in which findings are told.
+var Checks = []CheckInfo{
+	{"deadlock", SeverityError, "threads wait for each other in a circle", 1, UnitThreads,
+		"in the circle", false, needThreads | needWaits, findDeadlocks},
+	{"holder-gone", SeverityError, "threads wait without a time limit for something whose holder has ended", 1, UnitThreads,
+		"that waits for one thing", false, needThreads | needWaits, findHoldersGone},
+	{"carriers-held", SeverityError, "queued threads find no free carrier, because all are held", int64(100 * time.Millisecond), UnitDuration,
+		"without a free carrier", false, needThreads | needSchedulers, findCarriersHeld},
+	{"pinned", SeverityWarning, "threads block and hold their carriers, and others wait for one meanwhile", 10, UnitThreads,
+		"that waited for a carrier", false, needThreads | needSchedulers, findPinned},
+	{"hog", SeverityWarning, "a thread computes for long without a scheduling point", int64(100 * time.Millisecond), UnitDuration,
+		"in one slice", false, needSchedulers, findHogs},
+	{"scope-growth", SeverityWarning, "a scope grows, and does not look as if it would end", 20, UnitGrowth,
+		"more threads, or scopes of one name, where there were at least 100, and are at least 100 more", true, needThreads, findGrowth},
+	{"spawn-storm", SeverityWarning, "threads start faster than they end", 1000, UnitRate,
+		"more, and at least 100 in all", true, needThreads, findSpawnStorm},
+	{"timer-storm", SeverityWarning, "threads sleep very often, or their timers are late", 100_000, UnitRate,
+		"go to sleep, or the timers of a hundredth as many are late", true, needThreads, findTimerStorm},
+	{"unbounded-queue", SeverityWarning, "threads queue up faster than they get their turn", 1000, UnitThreads,
+		"that wait for their turn, and a tenth more than before", true, needThreads | needSchedulers, findQueues},
+	{"oldest-parked", SeverityInfo, "a thread has been parked for very long", int64(10 * time.Minute), UnitDuration,
+		"of the oldest at one place", false, needThreads, findOldest},
+	{"parked-longer", SeverityWarning, "a thread waits far longer than its siblings at the same place", 50, UnitTimes,
+		"the wait in the middle of all at the place", false, needThreads, findParkedLonger},
+	{"scope-orphaned", SeverityWarning, "a scope is open whose owner has ended", 1, UnitScopes,
+		"of one name", false, needThreads | needWaits, findOrphans},
+	{"unscoped", SeverityInfo, "threads were started outside of any scope", 100, UnitThreads,
+		"in the root scope", false, needThreads, findUnscoped},
+	{"recorder-drops", SeverityWarning, "the recorder could not keep all that happened", 1, UnitRecords,
+		"lost", false, 0, findDrops},
+}
+
+// CheckNames returns the names of all checks.
+func CheckNames() []string {
+	names := make([]string, len(Checks))
+	for i := range Checks {
+		names[i] = Checks[i].Name
+	}
+	return names
+}
+
+// CheckOf returns the check of a name, nil if there is none.
+func CheckOf(name string) *CheckInfo {
+	if i := slices.IndexFunc(Checks, func(c CheckInfo) bool { return c.Name == name }); i >= 0 {
+		return &Checks[i]
+	}
+	return nil
+}
+
+// needsOf returns what checks need; no names stand for all checks.
+func needsOf(names []string) (n need) {
+	for i := range Checks {
+		if len(names) == 0 || slices.Contains(names, Checks[i].Name) {
+			n |= Checks[i].needs
+		}
+	}
+	return n
+}
+
+// A Unit is what a check measures in.
+type Unit string
+
+// The units.
+const (
+	UnitThreads  Unit = "threads"
+	UnitScopes   Unit = "scopes"
+	UnitRecords  Unit = "records"
+	UnitTimes    Unit = "times"
+	UnitDuration Unit = "ns"
+	UnitRate     Unit = "per_second"
+	UnitGrowth   Unit = "percent_per_minute"
+)
+
+// Text writes a value of the unit: "1,204 threads", "305ms", "20 % a minute".
+func (u Unit) Text(v int64) string {
+	switch u {
+	case UnitDuration:
+		return Span(time.Duration(v))
+	case UnitRate:
+		return Thousands(int(v)) + " a second"
+	case UnitGrowth:
+		return Thousands(int(v)) + " % a minute"
+	case UnitTimes:
+		return Thousands(int(v)) + " times"
+	}
+	return Count(int(v), strings.TrimSuffix(string(u), "s"))
+}
+
+// ThresholdText writes what the check finds from where on: "100ms of one slice".
+func (c *CheckInfo) ThresholdText() string { return c.Unit.Text(c.Threshold) + " " + c.Of }
+
+// ParseThreshold reads a threshold of the check: a duration such as 500ms, or a whole number from 1 on.
+func (c *CheckInfo) ParseThreshold(text string) (int64, error) {
+	if c.Unit == UnitDuration {
+		if d, err := time.ParseDuration(text); err == nil && d > 0 {
+			return int64(d), nil
+		}
+		return 0, errors.New("want a duration such as 500ms")
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || n > math.MaxInt32 {
+		return 0, errors.New("want a whole number from 1 on")
+	}
+	return n, nil
+}
+
+// CheckOptions switch checks off and set their thresholds, by name. The zero value makes all checks with their own thresholds.
+type CheckOptions struct {
+	Off       []string
+	Threshold map[string]int64 // in the check's unit, at least 1
+	Earlier   []*Look          // looks of before the earlier one, oldest first: what grows is judged over all of them
+}
+
+// Set reads NAME=N, where N is a threshold of the check ([CheckInfo.ParseThreshold]), or NAME=off.
+func (o *CheckOptions) Set(text string) error {
+	name, value, _ := strings.Cut(text, "=")
+	c := CheckOf(name)
+	if c == nil {
+		return fmt.Errorf("want one of %s", strings.Join(CheckNames(), ", "))
+	}
+	if value == "off" {
+		o.Off = append(o.Off, name)
+		return nil
+	}
+	n, err := c.ParseThreshold(value)
+	if err != nil {
+		return fmt.Errorf("want %s=off, or %s", name, strings.TrimPrefix(err.Error(), "want "))
+	}
+	if o.Threshold == nil {
+		o.Threshold = map[string]int64{}
+	}
+	o.Threshold[name] = n
+	o.Off = slices.DeleteFunc(o.Off, func(off string) bool { return off == name })
+	return nil
+}
+
+// Check says what is wrong with the options.
+func (o *CheckOptions) Check() error {
+	for _, name := range o.Off {
+		if CheckOf(name) == nil {
+			return unknownCheck(name)
+		}
+	}
+	for name, n := range o.Threshold {
+		if CheckOf(name) == nil {
+			return unknownCheck(name)
+		}
+		if n < 1 {
+			return fmt.Errorf("dump: threshold %d of check %s: want at least 1", n, name)
+		}
+	}
+	return nil
+}
+
+func unknownCheck(name string) error {
+	return fmt.Errorf("dump: unknown check %q: want one of %s", name, strings.Join(CheckNames(), ", "))
+}

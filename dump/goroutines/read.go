@@ -1,0 +1,182 @@
+package goroutines
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"sort"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/roster"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// Options say what a dump does not. The zero value is usable.
+type Options struct {
+	Name string    // of the program, or of what the dump was read from
+	File string    // its path; "" if it is none
+	At   time.Time // when the dump was made. Default: now
+}
+
+// ErrNone is the error of [Read] of a text in which there is no goroutine.
+var ErrNone = errors.New("no goroutine is in it")
+
+const (
+	maxLine   = 64 << 10 // of a line that is looked at; the rest is skipped
+	cutBySize = 64 << 20 // where Go cuts its text
+)
+
+// A reader collects the goroutines of a dump.
+type reader struct {
+	out *roster.Roster
+	ids idSet
+	// dump numbers the dumps in one text: an id that comes again begins the next.
+	dump int
+	top  flight.ScopeIndex // of the dump
+	// reasons numbers wait reasons, as what threads wait for.
+	reasons map[string]roster.More
+}
+
+// IsDump reports whether a file that begins so may be what [Read] reads: text, or a compressed profile.
+func IsDump(begin []byte) bool {
+	if isProfile(begin) {
+		return true
+	}
+	if len(begin) == 0 || bytes.IndexByte(begin, 0) >= 0 || bytes.Contains(begin, []byte(`"vtscope/`)) {
+		return false
+	}
+	bad := 0
+	for i := 0; i < len(begin); {
+		r, n := utf8.DecodeRune(begin[i:])
+		if r == utf8.RuneError && n == 1 || r < ' ' && !strings.ContainsRune("\t\r\n\x1b\f\b", r) {
+			bad++
+		}
+		i += n
+	}
+	return bad*20 < len(begin) // some that is no text may be in it
+}
+
+// Read reads a dump. What is cut off, or cannot be known, is told by Incomplete of the roster. The error is [ErrNone], or that of from.
+func Read(from io.Reader, o Options) (*roster.Roster, error) {
+	if o.At.IsZero() {
+		o.At = time.Now()
+	}
+	r := &reader{out: roster.New(flight.Process{Program: o.Name, Path: o.File}, o.At), dump: 1, reasons: map[string]roster.More{}}
+	b := bufio.NewReaderSize(from, maxLine)
+	begin, err := b.Peek(512)
+	if err != nil && err != io.EOF && len(begin) == 0 {
+		return nil, err
+	}
+	if isProfile(begin) {
+		err = r.profile(b)
+	} else {
+		err = r.text(b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.out.Len() == 0 {
+		return nil, ErrNone
+	}
+	return r.out, nil
+}
+
+// more returns what a goroutine waits for that has a wait reason.
+func (r *reader) more(reason string, w *wait) roster.More {
+	if w.kind == flight.BlockedByNone {
+		return roster.More{}
+	}
+	m, ok := r.reasons[reason]
+	if !ok {
+		const most = 1 << 10 // of a text that is none of Go's
+		if len(r.reasons) == most {
+			return roster.More{}
+		}
+		m = roster.More{Blocker: flight.MakeBlocker(w.kind, uint64(len(r.reasons)+1)), Carrier: flight.NoCarrier}
+		r.reasons[strings.Clone(reason)] = m
+		r.out.Blocker(flight.BlockerRow{Blocker: m.Blocker, Name: reason})
+	}
+	return m
+}
+
+// A label is a label of the profiler.
+type label struct{ key, value string }
+
+// place returns the scope that labels are, and the name of the thread, if they are of one of vtscope's.
+func (r *reader) place(labels []label) (flight.ScopeIndex, string) {
+	name := ""
+	for _, l := range labels {
+		if l.key == "vthread" {
+			name = l.value
+		}
+	}
+	for _, l := range labels {
+		if l.key == "scope" {
+			return r.out.Scope(r.top, l.value), name
+		}
+	}
+	at := r.top
+	sort.Slice(labels, func(i, j int) bool { return labels[i].key < labels[j].key })
+	for _, l := range labels {
+		if l.key != "vthread" {
+			at = r.out.Scope(at, l.key+"="+l.value)
+		}
+	}
+	return at, name
+}
+
+// add adds n goroutines that are alike.
+func (r *reader) add(t roster.Thread, reason string, locked bool, n int) {
+	w := waitOf(reason)
+	t.State, t.Reason, t.More = w.state, w.reason, r.more(reason, w)
+	t.Flags = flight.RecordOnGoroutine
+	if locked {
+		t.Flags = flight.RecordOnOSThread
+		switch w.state {
+		case flight.StateMounted, flight.StateRunnable, flight.StateDone:
+		default:
+			t.State, t.Reason = flight.StatePinned, flight.ReasonPinnedOSThread
+		}
+	}
+	for range n {
+		r.out.Add(t)
+		t.ID++
+	}
+}
+
+// seen notes a goroutine of a text, and begins the next dump if it came before.
+func (r *reader) seen(id uint64) {
+	if id == 0 || r.ids.add(id) {
+		return
+	}
+	r.ids = nil
+	r.ids.add(id)
+	r.dump++
+	r.top = r.out.Scope(0, "dump "+dump.Thousands(r.dump))
+}
+
+// An idSet is a set of numbers that mostly lie close together.
+type idSet map[uint64]*[64]uint64
+
+// add reports whether id is new.
+func (s *idSet) add(id uint64) bool {
+	if *s == nil {
+		*s = idSet{}
+	}
+	part := (*s)[id>>12]
+	if part == nil {
+		part = new([64]uint64)
+		(*s)[id>>12] = part
+	}
+	bit := uint64(1) << (id & 63)
+	word := &part[id>>6&63]
+	if *word&bit != 0 {
+		return false
+	}
+	*word |= bit
+	return true
+}

@@ -1,0 +1,575 @@
+package jdk
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"hash/maphash"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/roster"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// IsDump reports whether a file that begins so may be what [Read] reads.
+func IsDump(begin []byte) bool {
+	begin = bytes.TrimLeft(begin, " \t\r\n")
+	if len(begin) == 0 || begin[0] != '{' {
+		return false
+	}
+	begin = bytes.TrimLeft(begin[1:], " \t\r\n")
+	return bytes.HasPrefix(begin, []byte(`"threadDump"`))
+}
+
+// Read reads a thread dump of the JDK in its JSON form, of version 1 or 2, with or without our extras. A dump that ends too early is what there is of it, and says so.
+// The error says that it is none.
+func Read(from io.Reader) (*roster.Roster, error) {
+	r := reader{
+		values: newValues(from), out: roster.New(flight.Process{}, time.Time{}), names: map[string]flight.ScopeIndex{},
+		now: new(threadJSON), stacks: map[uint64]stackRead{}, seed: maphash.MakeSeed(),
+	}
+	err := r.members(func(name string) error {
+		if name != "threadDump" {
+			return r.d.SkipValue()
+		}
+		r.found = true
+		return r.members(r.document)
+	})
+	switch {
+	case err == nil && !r.found:
+		return nil, errors.New("no thread dump of the JDK: it has no member threadDump")
+	case err != nil && !r.containers:
+		return nil, fmt.Errorf("read thread dump of the JDK: %w", err)
+	case err != nil:
+		r.out.Miss("the dump cannot be read after byte %d: %v", r.d.InputOffset(), err)
+	}
+	r.settle()
+	return r.out, nil
+}
+
+// A reader reads a dump.
+type reader struct {
+	values
+	out *roster.Roster
+
+	found, containers bool
+	process           flight.Process
+	at                time.Time
+	scopes            []scope
+	names             map[string]flight.ScopeIndex // of containers
+	guessed           bool                         // states
+
+	now    *threadJSON // the thread that is read
+	seed   maphash.Seed
+	stacks map[uint64]stackRead // of a hash of their text
+}
+
+// A stackRead is what the text of a stack says.
+type stackRead struct {
+	id   flight.StackID
+	clue *clue // nil: it has none
+}
+
+// maxStacks is how many texts of stacks are known; others are read each time.
+const maxStacks = 1 << 16
+
+// A scope is a container; its parent may come after it.
+type scope struct {
+	row    flight.ScopeRow
+	parent string
+}
+
+func (r *reader) document(name string) error {
+	switch name {
+	case "processId":
+		pid, err := r.number()
+		r.process.PID = int(pid & 0x7fffffff)
+		return err
+	case "time":
+		at, err := r.text()
+		if err == nil {
+			err = r.at.UnmarshalText([]byte(at))
+		}
+		return err
+	case "runtimeVersion":
+		var err error
+		r.process.GoVersion, err = r.text()
+		return err
+	case "threadContainers":
+		r.containers = true
+		return r.elements(r.container)
+	case extrasMember:
+		var x documentExtras
+		err := r.into(&x)
+		r.process.Program, r.process.Exe, r.process.UID, r.process.Start = x.Program, x.Exe, x.UID, x.Started
+		for _, s := range x.Incomplete {
+			r.out.Miss("%s", s)
+		}
+		return err
+	}
+	return r.d.SkipValue()
+}
+
+func (r *reader) container() error {
+	s := scope{}
+	if len(r.scopes) > 0 {
+		s.row.Index = r.out.AddScope(flight.ScopeRow{})
+	}
+	at := s.row.Index
+	full := "" // there was no room: the threads are the root's
+	err := r.members(func(name string) (err error) {
+		switch name {
+		case "container":
+			full, err = r.text()
+			label, class, id, ok := cutIdentity(full)
+			if label == "" && ok {
+				label = class[strings.LastIndexByte(class, '.')+1:]
+			}
+			if class != labelClass {
+				s.row.ID = flight.ScopeID(id)
+			}
+			s.row.Name = label
+			return err
+		case "parent":
+			s.parent, err = r.text()
+			return err
+		case "owner":
+			owner, err := r.number()
+			s.row.Owner = flight.ThreadID(owner)
+			return err
+		case "threads":
+			return r.elements(func() error { return r.thread(at) })
+		case extrasMember:
+			var x scopeExtras
+			err := r.into(&x)
+			s.row.Name, s.row.Policy, s.row.Limit, s.row.Queued = x.Name, x.Policy, x.Limit, x.Queued
+			if !x.Deadline.IsZero() {
+				s.row.Deadline = flight.Ticks(x.Deadline.UnixNano())
+			}
+			return err
+		}
+		return r.d.SkipValue()
+	})
+	r.names[full] = at
+	r.scopes = append(r.scopes, s)
+	return err
+}
+
+// settle gives the scopes their parents, and the roster what is known of the process.
+func (r *reader) settle() {
+	unknown := 0
+	for i := range r.scopes {
+		s := &r.scopes[i]
+		if s.row.Index == 0 {
+			continue
+		}
+		parent, ok := r.names[s.parent]
+		if !ok && s.parent != "" {
+			unknown++
+		}
+		s.row.Parent = parent
+		r.out.SetScope(s.row)
+	}
+	if unknown > 0 {
+		r.out.Miss("%s shown below the root: their parents are not in the dump", dump.Count(unknown, "container"))
+	}
+	if r.guessed {
+		r.out.Miss("the dump has no states: they are guessed from the stacks")
+	}
+	r.out.Describe(r.process, r.at)
+}
+
+// A threadJSON is a thread as both versions have it.
+type threadJSON struct {
+	tid        uint64
+	name       string
+	state      string
+	virtual    bool
+	mounted    bool // it has a carrier
+	carrier    uint64
+	stack      []byte // its text
+	park       string // the object that it is parked for
+	owner      uint64 // of it
+	blockedOn  string
+	waitingOn  string
+	owned      []string // locks
+	own        bool     // it has extras
+	extras     threadExtras
+	stackWords []string // of the stack, while they are needed
+}
+
+// thread reads a thread. Its memory is used again for the next one.
+func (r *reader) thread(scope flight.ScopeIndex) error {
+	*r.now = threadJSON{stack: r.now.stack[:0], owned: r.now.owned[:0], stackWords: r.now.stackWords[:0]}
+	j := r.now
+	if err := r.members(r.member); err != nil {
+		return err
+	}
+	t := roster.Thread{ID: flight.ThreadID(j.tid), Name: j.name, Scope: scope}
+	t.Carrier = flight.NoCarrier
+	if j.mounted {
+		t.Carrier = flight.CarrierID(min(j.carrier&(carrierBase-1), uint64(flight.NoCarrier)-1))
+	}
+	if !j.virtual {
+		t.Flags = flight.RecordOnOSThread
+	}
+	stack := r.stack(j)
+	t.Stack = stack.id
+	t.State, t.Reason = r.state(j, stack.clue)
+	t.Blocker = r.blocker(j)
+	if j.own {
+		r.extras(&t, &j.extras)
+	}
+	for _, lock := range j.owned {
+		if lock != j.waitingOn {
+			r.owned(flight.BlockedByLock, lock, t.ID)
+		}
+	}
+	if t.Blocker == 0 && !t.Limited && t.Waker == 0 && t.Mounts == 0 && t.Pins == 0 && t.Carrier == flight.NoCarrier && t.Scheduler == 0 {
+		t.More = roster.More{} // all that it says is what its absence says
+	}
+	r.out.Add(t)
+	return nil
+}
+
+// member reads a member of a thread.
+func (r *reader) member(name string) (err error) {
+	j := r.now
+	switch name {
+	case "tid":
+		j.tid, err = r.number()
+	case "name":
+		j.name, err = r.text()
+	case "state":
+		j.state, err = r.word()
+	case "virtual":
+		j.virtual, err = r.yes()
+	case "carrier":
+		j.mounted = r.d.PeekKind() != 'n'
+		j.carrier, err = r.number()
+	case "stack":
+		var text jsontext.Value
+		text, err = r.d.ReadValue()
+		j.stack = append(j.stack, text...)
+	case "parkBlocker":
+		return r.members(func(name string) (err error) {
+			switch name {
+			case "object":
+				j.park, err = r.word()
+			case "owner":
+				j.owner, err = r.number()
+			default:
+				err = r.d.SkipValue()
+			}
+			return err
+		})
+	case "blockedOn":
+		j.blockedOn, err = r.word()
+	case "waitingOn":
+		j.waitingOn, err = r.word()
+	case "monitorsOwned":
+		var all []struct{ Locks []*string }
+		err = r.into(&all)
+		for _, m := range all {
+			for _, lock := range m.Locks {
+				if lock != nil {
+					j.owned = append(j.owned, *lock)
+				}
+			}
+		}
+	case extrasMember:
+		j.own = true
+		return r.members(r.extra)
+	default:
+		return r.d.SkipValue()
+	}
+	return err
+}
+
+// extra reads a member of the extras of a thread.
+func (r *reader) extra(name string) (err error) {
+	x := &r.now.extras
+	var n uint64
+	switch name {
+	case "state":
+		x.State, err = r.word()
+	case "reason":
+		x.Reason, err = r.word()
+	case "wait_ns":
+		n, err = r.number()
+		x.Wait = time.Duration(n)
+	case "blocker":
+		x.Blocker, err = r.word()
+	case "owner":
+		x.Owner, err = r.number()
+	case "limited":
+		x.Limited, err = r.yes()
+	case "kind":
+		x.Kind, err = r.word()
+	case "waker":
+		x.Waker, err = r.number()
+	case "mounts":
+		n, err = r.number()
+		x.Mounts = uint32(n)
+	case "pins":
+		n, err = r.number()
+		x.Pins = uint32(n)
+	case "scheduler":
+		n, err = r.number()
+		x.Scheduler = flight.SchedulerID(n)
+	case "truncated":
+		x.Truncated, err = r.yes()
+	default:
+		return r.d.SkipValue()
+	}
+	return err
+}
+
+// stack interns the stack of a thread. What is no list of texts is none.
+func (r *reader) stack(j *threadJSON) stackRead {
+	if len(j.stack) == 0 {
+		return stackRead{}
+	}
+	var h maphash.Hash
+	h.SetSeed(r.seed)
+	h.Write(j.stack)
+	if j.extras.Truncated {
+		h.WriteByte(1)
+	}
+	sum := h.Sum64()
+	if s, ok := r.stacks[sum]; ok {
+		return s
+	}
+	if json.Unmarshal(j.stack, &j.stackWords) != nil {
+		j.stackWords = nil
+	}
+	frames := make([]flight.Frame, len(j.stackWords))
+	for i, s := range j.stackWords {
+		frames[i] = parseFrame(s)
+	}
+	s := stackRead{id: r.out.Intern(frames, j.extras.Truncated), clue: clueOf(j.stackWords)}
+	if len(r.stacks) < maxStacks {
+		r.stacks[sum] = s
+	}
+	return s
+}
+
+func (r *reader) extras(t *roster.Thread, x *threadExtras) {
+	if s, ok := statesByName[x.State]; ok {
+		t.State = s
+	}
+	t.Reason = reasonsByName[x.Reason]
+	t.Wait = max(x.Wait, 0)
+	t.Limited, t.Waker, t.Mounts, t.Pins, t.Scheduler = x.Limited, flight.ThreadID(x.Waker), x.Mounts, x.Pins, x.Scheduler
+	if x.Kind == "goroutine" {
+		t.Flags = flight.RecordOnGoroutine
+	}
+	if x.Blocker == "" && x.Owner == 0 {
+		return
+	}
+	_, quoted, _ := strings.Cut(x.Blocker, " ")
+	if name, err := strconv.Unquote(quoted); err == nil || x.Owner != 0 {
+		row := flight.BlockerRow{Blocker: t.Blocker, Name: name}
+		if x.Owner != 0 {
+			row.Held, row.Holders[0] = 1, flight.Holder{Party: flight.PartyThread(flight.ThreadID(x.Owner))}
+		}
+		r.out.Blocker(row)
+	}
+}
+
+var statesByName, reasonsByName = func() (map[string]flight.State, map[string]flight.Reason) {
+	states, reasons := map[string]flight.State{}, map[string]flight.Reason{}
+	for s := flight.StateFree + 1; s < flight.StateCount; s++ {
+		states[s.String()] = s
+	}
+	for why := range flight.ReasonCount {
+		reasons[why.String()] = why
+	}
+	return states, reasons
+}()
+
+// A clue tells from a frame near the top of a stack why a thread of Java waits.
+type clue struct {
+	call   string
+	state  flight.State // if the dump has none
+	reason flight.Reason
+}
+
+var clues = []clue{
+	{"java.lang.Thread.sleep", flight.StateTimedParked, flight.ReasonSleep},
+	{"java.lang.Object.wait", flight.StateWaiting, flight.ReasonCondition},
+	{"java.util.concurrent.StructuredTaskScope", flight.StateParked, flight.ReasonScopeJoin},
+	{"jdk.internal.misc.ThreadFlock.await", flight.StateParked, flight.ReasonScopeJoin},
+	{"java.lang.VirtualThread.joinNanos", flight.StateParked, flight.ReasonJoin},
+	{"java.lang.Thread.join", flight.StateParked, flight.ReasonJoin},
+	{"sun.nio.ch.", flight.StateParked, flight.ReasonIO},
+	{"java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject", flight.StateWaiting, flight.ReasonCondition},
+	{"java.util.concurrent.locks.AbstractQueuedSynchronizer.", flight.StateParked, flight.ReasonLock},
+	{"java.util.concurrent.locks.LockSupport.park", flight.StateParked, flight.ReasonPark},
+}
+
+// nearTop is how many frames are looked at for clues.
+const nearTop = 6
+
+// clueOf returns the first clue that a stack has, nil for none.
+func clueOf(stack []string) *clue {
+	for i := range clues {
+		for _, f := range stack[:min(len(stack), nearTop)] {
+			if _, f, _ = cutModule(f); strings.HasPrefix(f, clues[i].call) {
+				return &clues[i]
+			}
+		}
+	}
+	return nil
+}
+
+// state returns the state of a thread of Java, and why it waits.
+func (r *reader) state(j *threadJSON, c *clue) (flight.State, flight.Reason) {
+	if c == nil {
+		c = &clue{state: flight.StateMounted}
+	}
+	switch j.state {
+	case stateNew:
+		return flight.StateNew, flight.ReasonNone
+	case stateRunnable:
+		if j.virtual && !j.mounted {
+			return flight.StateRunnable, flight.ReasonNone
+		}
+		return flight.StateMounted, flight.ReasonNone
+	case stateBlocked:
+		return flight.StateBlocked, flight.ReasonLock
+	case stateWaiting, stateTimedWaiting:
+		state := flight.StateParked
+		switch {
+		case j.waitingOn != "":
+			return flight.StateWaiting, flight.ReasonCondition
+		case j.virtual && j.mounted:
+			state = flight.StatePinned
+		case j.state == stateTimedWaiting:
+			state = flight.StateTimedParked
+		}
+		return state, c.reason
+	case "TERMINATED":
+		return flight.StateDone, flight.ReasonNone
+	}
+	r.guessed = true
+	return c.state, c.reason
+}
+
+// kinds tell from the class of an object what it is; the first that fits.
+var kinds = []struct {
+	class string
+	kind  flight.BlockerKind
+}{
+	{"ConditionObject", flight.BlockedByCondition},
+	{"ReentrantReadWriteLock", flight.BlockedByRWMutex},
+	{"ReentrantLock", flight.BlockedByMutex},
+	{"Semaphore", flight.BlockedBySemaphore},
+	{"CountDownLatch", flight.BlockedByLatch},
+	{"CyclicBarrier", flight.BlockedByBarrier},
+	{"Phaser", flight.BlockedByBarrier},
+	{"Exchanger", flight.BlockedByExchanger},
+	{"Future", flight.BlockedByFuture},
+	{"Queue", flight.BlockedByQueue},
+}
+
+// blocker describes what a thread waits for.
+func (r *reader) blocker(j *threadJSON) flight.Blocker {
+	switch {
+	case j.park != "":
+		return r.owned(flight.BlockedByNone, j.park, flight.ThreadID(j.owner))
+	case j.blockedOn != "":
+		return r.owned(flight.BlockedByLock, j.blockedOn, 0)
+	case j.waitingOn != "":
+		return r.owned(flight.BlockedByCondition, j.waitingOn, 0)
+	}
+	return 0
+}
+
+// owned returns an object as a blocker, of a kind unless that is BlockedByNone, and notes who holds it, if that is known.
+func (r *reader) owned(kind flight.BlockerKind, object string, owner flight.ThreadID) flight.Blocker {
+	label, class, id, ok := cutIdentity(object)
+	if ok && label == "" {
+		for k := flight.BlockedByNone + 1; k < flight.BlockerKindCount; k++ {
+			if flight.BlockerKinds[k].Name == class { // our own
+				return r.known(flight.MakeBlocker(k, id), "", owner)
+			}
+		}
+	}
+	for i := 0; kind == flight.BlockedByNone && i < len(kinds); i++ {
+		if strings.Contains(class, kinds[i].class) {
+			kind = kinds[i].kind
+		}
+	}
+	if kind == flight.BlockedByNone {
+		kind = flight.BlockedByLock
+	}
+	sum := fnv.New64a() // objects of two classes may have one number
+	io.WriteString(sum, object)
+	return r.known(flight.MakeBlocker(kind, sum.Sum64()), object, owner)
+}
+
+func (r *reader) known(b flight.Blocker, name string, owner flight.ThreadID) flight.Blocker {
+	if name != "" || owner != 0 {
+		row := flight.BlockerRow{Blocker: b, Name: name}
+		if owner != 0 {
+			row.Held, row.Holders[0] = 1, flight.Holder{Party: flight.PartyThread(owner)}
+		}
+		if owner != 0 || !r.out.HasBlocker(b) {
+			r.out.Blocker(row)
+		}
+	}
+	return b
+}
+
+// cutModule takes the loader and the module off a frame of Java: app//java.base@25/java.lang.Object.wait(…).
+func cutModule(frame string) (module, rest string, ok bool) {
+	end := strings.IndexByte(frame, '(')
+	if end < 0 {
+		end = len(frame)
+	}
+	slash := strings.LastIndexByte(frame[:end], '/')
+	return frame[:slash+1], frame[slash+1:], slash >= 0
+}
+
+// internals begin the frames of Java that are hidden.
+var internals = []string{
+	"java.lang.VirtualThread.", "java.lang.Thread.run", "java.lang.Thread.sleep", "java.lang.System$1.", "java.lang.Object.wait", "jdk.internal.",
+	"java.util.concurrent.locks.LockSupport.", "java.util.concurrent.locks.AbstractQueuedSynchronizer", "java.util.concurrent.ThreadPerTaskExecutor",
+	"java.lang.ThreadBuilders$",
+}
+
+// parseFrame reads function(file:line), of Java or as [appendFrame] writes it.
+func parseFrame(s string) flight.Frame {
+	f := flight.Frame{Func: s}
+	open := strings.LastIndexByte(s, '(')
+	if open < 0 || !strings.HasSuffix(s, ")") {
+		return f
+	}
+	f.Func = s[:open]
+	f.File = s[open+1 : len(s)-1]
+	if file, line, ok := strings.Cut(f.File, ":"); ok {
+		if n, err := strconv.Atoi(line); err == nil && n > 0 {
+			f.File, f.Line = file, n
+		}
+	}
+	if f.File == "Native Method" || f.File == "Unknown Source" {
+		f.File = ""
+	}
+	f.Internal = roster.Internal(f.Func, f.File)
+	_, call, _ := cutModule(s)
+	for _, begin := range internals {
+		if strings.HasPrefix(call, begin) {
+			f.Internal = true
+		}
+	}
+	return f
+}

@@ -1,0 +1,68 @@
+package memory
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// Options say how a process is looked at. A child that somebody in this process waits for must not be stopped: the kernel tells its parent of that, too.
+type Options struct {
+	// Stop stops all threads of the process from [Attach] to [Source.Close], so that all that is seen is of one moment.
+	Stop bool
+	// Mounted stops OS threads that execute a thread, one at a time and for some microseconds, to see what it executes.
+	Mounted bool
+}
+
+// Attach opens the memory of a process that has a recorder. Errors match [flight.ErrNoProcess], [flight.ErrNotVtscope], [flight.ErrFormat] or, as a
+// [Denied], [flight.ErrPermission].
+func Attach(pid int, o Options) (*Source, error) {
+	p, err := openProcess(pid)
+	if err != nil {
+		return nil, err
+	}
+	src, err := attach(p, o)
+	if err != nil {
+		p.close()
+	}
+	return src, err
+}
+
+func attach(p *process, o Options) (*Source, error) {
+	// What takes long is done before anything is stopped.
+	g, err := findRegistry(p)
+	if err != nil {
+		if alive, _ := p.Alive(); !alive {
+			err = flight.ErrNoProcess
+		}
+		return nil, fmt.Errorf("memory: read process %d: %w", p.pid, err)
+	}
+	r, err := flight.OpenMemory(fmt.Sprintf("memory of process %d", p.pid), p, g, p.pid)
+	if err != nil {
+		return nil, err
+	}
+	src := open(p, r)
+	if !o.Stop && !o.Mounted {
+		return src, nil
+	}
+	src.held = "mounted"
+	if o.Stop {
+		src.held = "stopped"
+	}
+	t := newTracer(p.pid)
+	p.tracer, p.cost = t, t
+	hold := t.hold
+	if o.Stop {
+		p.began = time.Now()
+		if err := t.stopAll(); err != nil {
+			return nil, p.traceable(err)
+		}
+		hold = t.held
+	}
+	if src.walker != nil {
+		src.walker.stopped = o.Stop
+		src.walker.mounted = src.walker.executing(hold)
+	}
+	return src, nil
+}

@@ -1,0 +1,22 @@
+//go:build !linux
+
+package memory
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Options say how a process is looked at.
+type Options struct {
+	Stop    bool // all threads of the process
+	Mounted bool // OS threads that execute a thread, one at a time
+}
+
+// Attach is for Linux alone: it returns an error that matches [errors.ErrUnsupported].
+func Attach(pid int, _ Options) (*Source, error) {
+	return nil, fmt.Errorf("memory: read process %d: only on Linux: %w", pid, errors.ErrUnsupported)
+}
+
+// Cost is "": nothing is disturbed.
+func (s *Source) Cost() string { return "" }

@@ -1,0 +1,3 @@
+package memory
+
+const sysProcessVMReadv = 310

@@ -1,0 +1,74 @@
+package dump
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// ErrNoWaits says that a source does not know who holds what.
+var ErrNoWaits = errors.New("who holds what is not known")
+
+// FlightReader returns what a source reads the file, or the memory, of a process with; nil for recordings and dumps.
+func FlightReader(src Source) *flight.Reader {
+	switch s := src.(type) {
+	case *flight.Reader:
+		return s
+	case interface{ FlightReader() *flight.Reader }:
+		return s.FlightReader()
+	}
+	return nil
+}
+
+// TakeWaitsOf is [TakeWaits] of some threads: whom they wait for, who holds that, where the holder is, and the deadlocks in which they are or for which they wait.
+// They are those that match o.Filter, and of these the group of a key unless that is "". Whether there is a deadlock, all threads of the process decide. The error
+// is that of [TakeWaits], a [NoGroupError], or [ErrNoWaits].
+func TakeWaitsOf(ctx context.Context, src Source, key string, o Options) (*Waits, error) {
+	r := FlightReader(src)
+	if r == nil {
+		return nil, ErrNoWaits
+	}
+	t := beginWaits(r, time.Now())
+	t.out.Filter, t.out.Group = o.Filter.String(), key
+	t.choose = func(ctx context.Context) error { return t.chooseThose(ctx, src, key, o) }
+	torn, err := r.Threads(ctx, t.threads)
+	return t.finish(ctx, torn, err)
+}
+
+// chooseThose reads the threads once more, and takes those that are meant.
+func (t *waitsTaker) chooseThose(ctx context.Context, src Source, key string, o Options) error {
+	s := &Snapshot{Process: t.out.Process}
+	scopes, err := src.Scopes()
+	t.missed(err)
+	tree, now := plant(scopes, o.Templates), src.Now()
+	f := newFolder(tree, now, o)
+	f.match = newMatching(o.Filter, src, tree, now)
+	g := &grouper{
+		tabler: &tabler{src: src, now: now, stacks: newStackTable(src.Stack, o.Similar), texts: newTexts(src, tree, now)},
+		want:   key, known: map[groupKey]bool{},
+	}
+	t.chosen = &waitPairs{}
+	t.out.Threads, t.out.Others = 0, Reasons{}
+	f.sink = func(family int32, row *flight.ThreadRow, k groupKey) {
+		k.family, k.stack = family, g.stacks.shown(k.stack)
+		if key != "" && !g.wanted(k) {
+			return
+		}
+		t.out.Threads++
+		if w, ok := t.waiterOf(row, &t.out.Others); ok {
+			t.chosen.add(w)
+		}
+	}
+	if err := f.read(ctx, src, s); err != nil {
+		return err
+	}
+	for _, why := range s.Incomplete {
+		t.out.Incomplete = addMissing(t.out.Incomplete, errors.New(why), t.out.Process.File)
+	}
+	if key != "" && t.out.Threads == 0 {
+		return NoGroupError{Key: key}
+	}
+	return nil
+}
