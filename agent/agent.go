@@ -5,26 +5,65 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/vtscope/vtscope/agent/access"
+	"github.com/vtscope/vtscope/agent/trigger"
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/incident"
+	"github.com/vtscope/vtscope/recording"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 // Options says what an agent follows and how. The zero value is usable.
 type Options struct {
 	Dirs     []string      // directories of flight files; none: flight's own
+	Files    []string      // recordings and incident bundles: their processes are shown as they were
+	NoLocal  bool          // follow no process of this machine
+	Remotes  []Remote      // agents whose processes are shown too; the agent closes their clients
 	PIDs     []int         // follow only these processes; none: all
 	Prefer   int           // the process that a client gets which asks for none; 0: the one with most threads
 	Interval time.Duration // between two looks at a process; 0: one second, at least 50 ms
 	Points   int           // of the time line of each process; 0: 600, at most 3,600
 	Gone     int           // processes kept after they ended, the newest; 0: 8
-	Hosts    []string      // names besides loopback that a request's Host may have
+	Hosts    []string      // names besides loopback that a request's Host may have; [access.Options] has them too
 	Clients  int           // websockets at a time; 0: 100
-	Warn     func(string)  // told what goes wrong, once for each thing; nil: nobody
+
+	MaxGroups int // groups of threads that a snapshot keeps, more are only counted; 0: 5,000
+	// Above these, of the process that the agent is in, it does without one thing after the other, and says so: [Cost]. 0: no limit.
+	MaxCPU    float64 // of one processor
+	MaxMemory uint64  // bytes, as [Cost.Memory]
+
+	// Rules are watched for in each process that lives; Incidents keeps a bundle of those in which one comes true, and Warn is told. With rules there must be
+	// Incidents; without it nobody can ask for a bundle either.
+	Rules     []trigger.Rule
+	Incidents *incident.Store
+
+	// Checks are those that are made in each process all the time, with their thresholds; Found is told after each look what is found, on a goroutine of that process:
+	// a finding comes when it was there in two looks in a row, and goes when it was missing in three. It must not change what it is given. nil: nobody is told.
+	Checks dump.CheckOptions
+	Found  func(p flight.Process, f *dump.Findings)
+
+	// Observe is asked once for each process that lives and is followed; what it returns is told what the process does, on a goroutine of that process, until it ends
+	// or the agent is closed. Then those that have a method Close are closed. They may keep src, which explains what events refer to. nil, or none: events are not read.
+	Observe func(p flight.Process, src recording.Source) []recording.Observer
+	// Mount has handlers to serve beside the agent's own, behind the same guard, by pattern without a method or a host: "/metrics" is one path, "/debug/x/" all below it.
+	Mount map[string]http.Handler
+
+	// Access decides who may ask, and what is hidden from all. nil: this user on loopback.
+	Access *access.Policy
+
+	// Fired is told of rules that have come true in a process, and the path of the bundle that was taken, or "". It is called on a goroutine of that process. nil: nobody.
+	Fired func(p flight.Process, fired []trigger.Firing, bundle string)
+
+	Warn func(string) // told what goes wrong, once for each thing; nil: nobody
+
+	self bool // follow the process that the agent is in, and no other: see [Handler]
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -32,6 +71,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Points = cmp.Or(o.Points, 600)
 	o.Gone = cmp.Or(o.Gone, 8)
 	o.Clients = cmp.Or(o.Clients, 100)
+	o.MaxGroups = cmp.Or(o.MaxGroups, 5000)
 	switch {
 	case o.Interval < 50*time.Millisecond:
 		return o, fmt.Errorf("agent: interval %v: less than 50 ms", o.Interval)
@@ -39,12 +79,34 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("agent: %d points: not between 1 and 3600", o.Points)
 	case o.Gone < 0:
 		return o, fmt.Errorf("agent: %d processes to keep: negative", o.Gone)
+	case o.MaxGroups < 0:
+		return o, fmt.Errorf("agent: %d groups: negative", o.MaxGroups)
+	case !(o.MaxCPU >= 0): // NaN is none of both
+		return o, fmt.Errorf("agent: %v of a processor: negative", o.MaxCPU)
 	case o.Clients < 0:
 		return o, fmt.Errorf("agent: %d clients: negative", o.Clients)
+	}
+	if len(o.Rules) > 0 && o.Incidents == nil {
+		return o, errors.New("agent: rules, and nowhere to keep incidents")
+	}
+	if o.Checks.Earlier = nil; o.Checks.Check() != nil {
+		return o, fmt.Errorf("agent: %w", o.Checks.Check())
+	}
+	if err := checkMounts(o.Mount); err != nil {
+		return o, err
+	}
+	if err := checkRemotes(o.Remotes); err != nil {
+		return o, err
 	}
 	for _, pid := range o.PIDs {
 		if pid <= 0 {
 			return o, fmt.Errorf("agent: pid %d: not positive", pid)
+		}
+	}
+	if o.Access == nil {
+		var err error
+		if o.Access, err = access.New(access.Options{Hosts: o.Hosts}); err != nil {
+			return o, err
 		}
 	}
 	if o.Warn == nil {
@@ -61,10 +123,15 @@ type Agent struct {
 	options Options
 	started time.Time
 	meter   *meter
+	list    processList
+	remotes []*remote
 	ctx     context.Context // of all goroutines
 	stop    context.CancelFunc
 	wait    sync.WaitGroup
 	dumps   chan struct{} // held while the HTTP interface takes a snapshot
+	bundles chan struct{} // held while it takes a bundle
+
+	recordings chan struct{} // held while it records
 
 	mu struct {
 		sync.Mutex
@@ -81,10 +148,22 @@ func New(o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{options: o, started: time.Now(), meter: newMeter(), dumps: make(chan struct{}, 1)}
+	a := &Agent{options: o, started: time.Now(), meter: newMeter(), dumps: make(chan struct{}, 1), bundles: make(chan struct{}, 1), recordings: make(chan struct{}, 1)}
+	a.meter.maxCPU, a.meter.maxMemory = o.MaxCPU, o.MaxMemory
 	a.ctx, a.stop = context.WithCancel(context.Background())
 	a.mu.followers = map[string]*follower{}
 	a.mu.warned = map[string]bool{}
+	for _, path := range o.Files {
+		if err := a.addRecorded(path); err != nil {
+			for _, r := range o.Remotes {
+				r.Client.Close()
+			}
+			return nil, errors.Join(err, a.Close())
+		}
+	}
+	for _, r := range o.Remotes {
+		a.connect(r)
+	}
 	a.discover()
 	a.wait.Go(a.run)
 	return a, nil
@@ -98,7 +177,16 @@ func (a *Agent) Close() error {
 	a.mu.Unlock()
 	a.stop()
 	a.wait.Wait()
-	return nil
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var errs []error
+	for key, f := range a.mu.followers {
+		if f.past != nil {
+			errs = append(errs, f.past.close())
+			delete(a.mu.followers, key)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // goWhileOpen runs f in a goroutine that Close waits for, unless the agent is closed.
@@ -130,6 +218,13 @@ func (a *Agent) run() {
 // discover starts to follow processes that are new. Of those that are gone already it takes the newest
 // only, so that what forget dropped does not come back.
 func (a *Agent) discover() {
+	switch {
+	case a.options.self:
+		a.discoverSelf()
+		return
+	case a.options.NoLocal:
+		return
+	}
 	found, errs := flight.List(a.options.Dirs...)
 	for _, err := range errs {
 		a.warnOnce(err.Error())
@@ -144,10 +239,10 @@ func (a *Agent) discover() {
 			a.warnOnce(fmt.Sprintf("follows %d processes already: pid %d and others are left out", most, p.PID))
 		case p.Status.Live():
 			live++
-			a.follow(p)
+			a.followFile(p)
 		case gone < a.options.Gone:
 			gone++
-			a.follow(p)
+			a.followFile(p)
 		}
 	}
 }
@@ -156,9 +251,11 @@ func (a *Agent) count() (live, gone int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, f := range a.mu.followers {
-		if f.view().row.Gone == 0 {
+		switch {
+		case f.past != nil:
+		case f.view().row.Gone == 0:
 			live++
-		} else {
+		default:
 			gone++
 		}
 	}
@@ -171,28 +268,36 @@ func (a *Agent) follows(path string) bool {
 	return a.mu.followers[path] != nil
 }
 
-func (a *Agent) follow(p flight.Process) {
-	f, err := newFollower(a, p.Path)
+func (a *Agent) followFile(p flight.Process) {
+	a.follow(p.Path, func() (*flight.Reader, error) { return a.open(p.Path) }, p, nil)
+}
+
+// follow begins to follow a process that open reads. Path is what it is known by here, and own the recorder if it is that of this process.
+func (a *Agent) follow(path string, open func() (*flight.Reader, error), p flight.Process, own *flight.Recorder) {
+	f, err := newFollower(a, path, open)
 	if err != nil {
 		if !errors.Is(err, flight.ErrNoProcess) { // it ended between List and Open
 			a.warnOnce(err.Error())
 		}
 		return
 	}
+	f.own = own
+	f.stream = a.startStream(open, p)
 	if !a.goWhileOpen(f.run) {
 		f.reader.Close()
 		return
 	}
 	a.mu.Lock()
-	a.mu.followers[p.Path] = f
+	a.mu.followers[path] = f
 	a.mu.Unlock()
+	a.guardProcess(open, p)
 }
 
 // forget drops the oldest of the processes that are gone.
 func (a *Agent) forget() {
 	var gone []*view
 	for _, v := range a.views() {
-		if v.row.Gone > 0 {
+		if v.row.Gone > 0 && v.from.past == nil {
 			gone = append(gone, v)
 		}
 	}
@@ -247,6 +352,11 @@ func (a *Agent) find(name string) *follower {
 		}
 		if chosen == nil && strconv.Itoa(v.row.PID) == name {
 			chosen = v.from
+		}
+	}
+	if i := strings.LastIndexByte(name, '@'); chosen == nil && i > 0 {
+		if f := a.find(name[:i]); f != nil && f.past != nil && f.at == "" {
+			return f.atMoment(name[i+1:])
 		}
 	}
 	return chosen

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/internal/leaktest"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/flight/flighttest"
@@ -194,8 +195,8 @@ func TestAnEndedProcessIsKeptAsItWas(t *testing.T) {
 	if h := v.header(Cost{}, interval); h.Rates != (Rates{}) {
 		t.Errorf("an ended process has the rates %+v, want none", h.Rates)
 	}
-	s, err := v.from.dump(t.Context())
-	if err != nil || s.Threads != 100 {
+	web := serve(t, a)
+	if s, err := dump.ParseJSON(get(t, web.URL+"/api/v1/processes/"+v.row.Key+"/dump", 200)); err != nil || s.Threads != 100 {
 		t.Errorf("dump of an ended process: %v, want one with 100 threads", err)
 	}
 }
@@ -257,6 +258,10 @@ func TestOnlyTheChosenProcessesAreFollowed(t *testing.T) {
 func TestADamagedFlightFileIsWarnedAboutOnce(t *testing.T) {
 	dir := flighttest.Dir(t)
 	if err := os.WriteFile(dir+"/1-1.flight", []byte("not a flight file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Minute) // a new one may be about to begin
+	if err := os.Chtimes(dir+"/1-1.flight", old, old); err != nil {
 		t.Fatal(err)
 	}
 	warned := make(chan string, 100)

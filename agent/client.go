@@ -1,27 +1,34 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
-	"reflect"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gorilla/websocket"
 
+	"github.com/vtscope/vtscope/dump/filter"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 const (
-	readLimit    = 4 << 10                // bytes of a client's message: subscriptions are short
+	readLimit    = 12 << 10               // bytes of a client's message: subscriptions are short
 	writeTimeout = 10 * time.Second       // a client that takes nothing for so long is cut off
 	pingEvery    = 20 * time.Second       //
 	pongTimeout  = 50 * time.Second       // without an answer the connection is dead
 	frameGap     = 50 * time.Millisecond  // at least between two frames, however often a client subscribes
 	firstWait    = 500 * time.Millisecond // for the first subscription, before the default is shown
 	longestName  = 2 << 10                // bytes of a member of a subscription
+	compressFrom = 1 << 10                // bytes of a message that is worth compressing, for clients of other machines
 )
 
 // A client is one websocket. Its writer makes frames when the connection takes them, from the newest view:
@@ -33,29 +40,49 @@ type client struct {
 	bad   chan Problem      // from the reader
 
 	// Of the writer alone.
-	want  Subscription
-	shown *follower // that want names
-	stuck *follower // the agent's choice when want names no process: it stays the same
-	held  string    // key of the agent's choice when want names no group: it stays while it has threads
-	sent  Frame     // the members as the client has them
-	seen  uint64    // version of the view sent last
-	next  uint64    // number of the first point that the client lacks
+	want   Subscription
+	filter *filter.Filter // that want names
+	panels []*panel       // that want names
+	survey bool           // one of them is made of surveys
+	shown  *follower      // that want names
+	using  *filter.Filter // the filter, as long as shown.filters counts this client for it
+	looks  bool           // shown.surveyed counts this client
+	stuck  *follower      // the agent's choice when want names no process: it stays the same
+	held   string         // key of the agent's choice when want names no group: it stays while it has threads
+	sent   map[string]*part
+	seq    uint64 // of the frame sent last
+	at     time.Time
+	lost   uint64
+	seen   uint64 // version of the view sent last
+	next   uint64 // number of the first point that the client lacks
 }
 
 // serve talks to a client until it goes away or the agent closes.
 func (c *client) serve() {
 	ctx, cancel := context.WithCancel(c.agent.ctx)
 	defer c.conn.Close()
+	c.sent = map[string]*part{}
+	c.use(Subscription{}, nil)
 	defer cancel()
 	done := make(chan error, 1)
 	if !c.agent.goWhileOpen(func() { done <- c.read(ctx) }) {
 		return
 	}
+	c.agent.meter.clients.Add(1)
 	err := c.write(ctx, done)
+	c.countMissed(err)
 	c.show(nil)
+	c.agent.meter.clients.Add(-1)
 	c.sayGoodbye(err)
 	cancel()
 	c.conn.Close() // ends the reader
+}
+
+// countMissed counts the frames that a client did not get that was cut off because it took nothing.
+func (c *client) countMissed(err error) {
+	if ne := (net.Error)(nil); c.shown != nil && c.seen != 0 && errors.As(err, &ne) && ne.Timeout() {
+		c.agent.meter.lostFrames.Add(c.shown.view().version - c.seen)
+	}
 }
 
 // read takes the client's messages. It is the only reader of the connection.
@@ -65,7 +92,7 @@ func (c *client) read(ctx context.Context) error {
 	alive()
 	c.conn.SetPongHandler(func(string) error { alive(); return nil })
 	for {
-		kind, data, err := c.conn.ReadMessage()
+		kind, data, err := c.readMessage()
 		if err != nil {
 			return err
 		}
@@ -89,11 +116,24 @@ func (c *client) read(ctx context.Context) error {
 	}
 }
 
+// readMessage reads a whole message. The connection's own limit is for what comes compressed as it came.
+func (c *client) readMessage() (kind int, data []byte, err error) {
+	kind, r, err := c.conn.NextReader()
+	if err != nil {
+		return 0, nil, err
+	}
+	data, err = io.ReadAll(io.LimitReader(r, readLimit+1))
+	if err == nil && len(data) > readLimit {
+		err = websocket.ErrReadLimit
+	}
+	return kind, data, err
+}
+
 // parse reads a client's message.
 func parse(kind int, data []byte) (Subscription, *Problem) {
 	problem := func(format string, args ...any) (Subscription, *Problem) {
 		return Subscription{}, &Problem{
-			TypeError, fmt.Sprintf(format, args...), `{"type":"subscribe","process":"","scope":"","group":""}`,
+			Type: TypeError, Error: fmt.Sprintf(format, args...), Try: `{"type":"subscribe","process":"","scope":"","group":""}`,
 		}
 	}
 	if kind != websocket.TextMessage {
@@ -111,7 +151,26 @@ func parse(kind int, data []byte) (Subscription, *Problem) {
 			return problem("%s is %d bytes long, more than %d", m.member, len(m.value), longestName)
 		}
 	}
+	for _, name := range s.Panels {
+		if !slices.Contains(panelNames(), name) {
+			return problem("there is no panel %q, only %s", short(name), strings.Join(panelNames(), ", "))
+		}
+	}
+	if _, err := filter.Parse(s.Filter); err != nil {
+		return Subscription{}, wrongFilter(err)
+	}
 	return s, nil
+}
+
+// wrongFilter tells where a filter is wrong.
+func wrongFilter(err error) *Problem {
+	p := &Problem{Type: TypeError, Error: err.Error(), Try: "docs/filter.md"}
+	if e := (*filter.Error)(nil); errors.As(err, &e) {
+		p.Filter, p.At = e.Text, utf8.RuneCountInString(e.Text[:e.At])
+		p.Length = utf8.RuneCountInString(e.Text[e.At:min(e.At+e.Len, len(e.Text))])
+		p.Try = cmp.Or(e.Try, p.Try)
+	}
+	return p
 }
 
 func short(s string) string {
@@ -166,7 +225,7 @@ func (c *client) write(ctx context.Context, readerDone <-chan error) error {
 			return err
 		}
 		var err error
-		if wake, err = c.frame(); err != nil {
+		if wake, err = c.frame(ctx); err != nil {
 			return err
 		}
 		next.Reset(2 * c.agent.options.Interval)
@@ -176,7 +235,7 @@ func (c *client) write(ctx context.Context, readerDone <-chan error) error {
 
 // pause waits until frameGap has passed since the frame before.
 func (c *client) pause(ctx context.Context) error {
-	wait := time.Until(time.UnixMilli(c.sent.Time).Add(frameGap))
+	wait := time.Until(c.at.Add(frameGap))
 	if wait <= 0 {
 		return nil
 	}
@@ -192,29 +251,76 @@ func (c *client) pause(ctx context.Context) error {
 
 // subscribe changes what the client looks at.
 func (c *client) subscribe(s Subscription) {
-	if s.Process != c.want.Process || s.Scope != c.want.Scope {
+	if s.Process != c.want.Process || s.Scope != c.want.Scope || s.Filter != c.want.Filter {
 		c.held = ""
 	}
-	c.want = s
+	if s.Process != c.want.Process {
+		clear(c.sent) // the client has forgotten it
+		c.next = allPoints
+	}
+	by, _ := filter.Parse(s.Filter) // parse has found it right
+	c.use(s, by)
+	for i := range panels {
+		if !slices.Contains(c.panels, &panels[i]) {
+			delete(c.sent, panels[i].name) // it may be outdated when the client wants it again
+		}
+	}
 }
 
-// show makes f the process that the client looks at.
-func (c *client) show(f *follower) {
-	if f == c.shown {
-		return
+// use takes a subscription that is right.
+func (c *client) use(s Subscription, by *filter.Filter) {
+	c.want, c.filter, c.panels, c.survey = s, by, nil, false
+	for i := range panels {
+		if p := &panels[i]; s.Panels == nil || p.name == "process" || slices.Contains(s.Panels, p.name) {
+			c.panels = append(c.panels, p)
+			c.survey = c.survey || p.survey
+		}
 	}
-	if c.shown != nil {
-		c.shown.leave()
+}
+
+// allPoints is no number of a point: all of them are sent, with reset.
+const allPoints = ^uint64(0)
+
+// show makes f the process that the client looks at, with the filter and panels that it wants. It reports whether there was room for the filter.
+func (c *client) show(f *follower) bool {
+	if c.using != nil && (f != c.shown || c.using.String() != c.filter.String()) {
+		c.shown.filters.leave(c.using)
+		c.using = nil
 	}
-	c.shown, c.seen, c.next = f, 0, 0
-	if f != nil {
-		f.enter()
-		c.next = ^uint64(0) // no number of a point: all of them, with reset
+	if c.looks && (f != c.shown || !c.survey) {
+		c.shown.surveyed.Add(-1)
+		c.looks = false
 	}
+	if f != c.shown {
+		if c.shown != nil {
+			c.shown.leave()
+		}
+		c.shown, c.seen, c.next = f, 0, 0
+		if f != nil {
+			f.enter()
+			c.next = allPoints
+		}
+	}
+	if f == nil {
+		return true
+	}
+	if c.survey && !c.looks {
+		f.surveyed.Add(1)
+		c.looks = true
+		f.hurry()
+	}
+	if c.using == nil && !c.filter.Empty() {
+		if !f.filters.enter(c.filter) {
+			return false
+		}
+		c.using = c.filter
+		f.hurry()
+	}
+	return true
 }
 
 // frame sends one frame, and returns a channel that is closed when there is something new.
-func (c *client) frame() (<-chan struct{}, error) {
+func (c *client) frame(ctx context.Context) (<-chan struct{}, error) {
 	f := c.agent.find(c.want.Process)
 	if c.want.Process == "" {
 		if c.stuck == nil || c.agent.find(c.stuck.key) == nil {
@@ -222,67 +328,96 @@ func (c *client) frame() (<-chan struct{}, error) {
 		}
 		f = c.stuck
 	}
-	c.show(f)
-	now := time.Now()
-	whole := Frame{Type: TypeFrame, Seq: c.sent.Seq + 1, Time: now.UnixMilli(), Lost: c.sent.Lost}
-	rows := []ProcessRow{}
-	for _, v := range c.agent.views() {
-		rows = append(rows, v.row)
-	}
-	whole.Processes = &rows
+	room := c.show(f)
 	var wake <-chan struct{}
-	next := c.next
+	l := &look{agent: c.agent, want: c.want, from: c.next}
+	l.cost, l.tells = c.agent.meter.cost()
+	rows := c.agent.rows()
 	if f == nil {
-		whole.Process = &Process{Missing: c.missing(rows), Counts: make([]int, flight.StateCount), Snapshot: Taken{Incomplete: []string{}}}
-		whole.Scopes = &Scopes{Rows: []ScopeRow{}}
-		whole.Groups = &Groups{Rows: []GroupRow{}}
-		whole.Stack = &Stack{Frames: []FrameRow{}, Examples: []ThreadRow{}}
-		whole.Carriers = &Carriers{Rows: []CarrierRow{}}
-		whole.Schedulers = &Schedulers{Rows: []SchedulerRow{}}
-		none := noSurvey()
-		whole.PinSites, whole.Delays, whole.Warnings = none.pins, none.delays, none.warnings
+		l.why = c.missing(rows.rows)
 	} else {
-		var v *view
-		v, wake = f.watch()
-		if c.seen != 0 && v.version > c.seen+1 {
-			whole.Lost += v.version - c.seen - 1
+		l.view, wake = f.watch()
+		if c.seen != 0 && l.view.version > c.seen+1 {
+			n := l.view.version - c.seen - 1
+			c.lost += n
+			c.agent.meter.lostFrames.Add(n)
 		}
-		c.seen = v.version
-		whole.Process = v.header(c.agent.meter.cost(), c.agent.options.Interval)
-		whole.Scopes = v.tree()
-		whole.Groups = v.groups(c.want.Scope, c.want.Group)
-		whole.Stack = c.stack(v, whole.Groups)
-		whole.Carriers = v.carriers(v.asOf(now))
-		whole.Schedulers = v.schedulers()
-		whole.PinSites, whole.Delays, whole.Warnings = v.seen.pins, v.seen.delays, v.seen.warnings
-		var points []point
-		var reset bool
-		points, next, reset = v.history.since(c.next)
-		if len(points) > 0 || reset {
-			whole.Points = newPoints(points, reset)
+		c.seen = l.view.version
+		_, l.next, _ = l.view.history.since(c.next)
+		if room {
+			l.shown = l.view.only(ctx, c.filter)
+		} else {
+			l.shown = l.view.withoutRoom()
 		}
+		l.want.Filter = c.filter.String()
+		l.group = c.group(l.shown)
 	}
-	message := whole
-	c.omitSame(&message)
-	if err := c.send(message); err != nil {
+	now := time.Now()
+	w := frameWriter{client: c}
+	w.begin(c.seq+1, now, c.lost)
+	w.add("processes", rows.part)
+	for _, p := range c.panels {
+		w.add(p.name, p.part(l))
+	}
+	if err := c.sendBytes(w.end()); err != nil {
 		return nil, err
 	}
-	c.sent, c.next = whole, next
+	c.seq, c.at, c.next = c.seq+1, now, l.next
+	if f != nil && !slices.ContainsFunc(c.panels, func(p *panel) bool { return p.name == "points" }) {
+		c.next = l.from // they were not sent
+	}
 	return wake, nil
 }
 
-// stack is the group that the client wants in full. If it wants none, it is the largest one of when it began
+// A frameWriter writes what a client does not have yet.
+type frameWriter struct {
+	client *client
+	out    []byte
+	deltas []byte
+}
+
+func (w *frameWriter) begin(seq uint64, now time.Time, lost uint64) {
+	w.out = fmt.Appendf(nil, `{"type":%q,"seq":%d,"time":%d,"lost":%d`, TypeFrame, seq, now.UnixMilli(), lost)
+}
+
+func (w *frameWriter) add(name string, p *part) {
+	old := w.client.sent[name]
+	if p == nil || p.same(old) {
+		return
+	}
+	w.client.sent[name] = p
+	if name == "points" { // each is sent once
+		delete(w.client.sent, name)
+	}
+	if w.client.want.Deltas {
+		if d := p.from(old); d != nil {
+			if w.deltas == nil {
+				w.deltas = []byte{'{'}
+			}
+			w.deltas = append(appendName(w.deltas, name), d...)
+			return
+		}
+	}
+	w.out = append(appendName(w.out, name), p.json...)
+}
+
+func (w *frameWriter) end() []byte {
+	if w.deltas != nil {
+		w.out = append(append(appendName(w.out, "deltas"), w.deltas...), '}')
+	}
+	return append(w.out, '}')
+}
+
+// group is the key of the group that the client wants in full. If it wants none, it is the largest one of when it began
 // to look, as long as that has threads: the largest may be another each second.
-func (c *client) stack(v *view, groups *Groups) *Stack {
+func (c *client) group(v *view) string {
 	if c.want.Group != "" {
-		return v.stack(c.want.Group, groups)
+		return c.want.Group
 	}
-	s := v.stack(c.held, groups)
-	if s.Row == nil && c.held != "" {
-		s = v.stack("", groups)
+	if !v.hasGroup(c.held) {
+		c.held = v.largestGroup(c.want.Scope)
 	}
-	c.held = s.Group
-	return s
+	return c.held
 }
 
 // missing says why there is nothing to show.
@@ -290,44 +425,12 @@ func (c *client) missing(rows []ProcessRow) string {
 	switch {
 	case c.want.Process != "":
 		return fmt.Sprintf("vtserve knows no process %s (any more).", c.want.Process)
+	case c.agent.options.self:
+		return "The recorder of this program is off, or has not begun: it runs with VTSCOPE=off, or has no threads."
 	case len(c.agent.options.PIDs) > 0:
 		return "None of the processes that vtserve was asked to follow records, so far."
 	}
 	return "No program that uses vtscope runs, so far. It will show up here by itself."
-}
-
-// omitSame leaves out what the client has already.
-func (c *client) omitSame(f *Frame) {
-	if reflect.DeepEqual(f.Processes, c.sent.Processes) {
-		f.Processes = nil
-	}
-	if reflect.DeepEqual(f.Process, c.sent.Process) {
-		f.Process = nil
-	}
-	if reflect.DeepEqual(f.Scopes, c.sent.Scopes) {
-		f.Scopes = nil
-	}
-	if reflect.DeepEqual(f.Groups, c.sent.Groups) {
-		f.Groups = nil
-	}
-	if reflect.DeepEqual(f.Stack, c.sent.Stack) {
-		f.Stack = nil
-	}
-	if reflect.DeepEqual(f.Carriers, c.sent.Carriers) {
-		f.Carriers = nil
-	}
-	if reflect.DeepEqual(f.Schedulers, c.sent.Schedulers) {
-		f.Schedulers = nil
-	}
-	if reflect.DeepEqual(f.PinSites, c.sent.PinSites) {
-		f.PinSites = nil
-	}
-	if reflect.DeepEqual(f.Delays, c.sent.Delays) {
-		f.Delays = nil
-	}
-	if reflect.DeepEqual(f.Warnings, c.sent.Warnings) {
-		f.Warnings = nil
-	}
 }
 
 func (c *client) send(message any) error {
@@ -335,6 +438,11 @@ func (c *client) send(message any) error {
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)
 	}
+	return c.sendBytes(data)
+}
+
+func (c *client) sendBytes(data []byte) error {
+	c.conn.EnableWriteCompression(len(data) >= compressFrom) // nothing happens if it was not agreed on
 	c.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if err := c.conn.WriteMessage(websocket.TextMessage, data); err != nil {
 		return err
@@ -359,7 +467,7 @@ func (c *client) sayGoodbye(err error) {
 func (a *Agent) config() Config {
 	c := Config{
 		Type: TypeConfig, Protocol: Protocol, Agent: About{os.Getpid(), a.started.UnixMilli()},
-		IntervalMS: int(a.options.Interval.Milliseconds()), Points: a.options.Points, Limits: limits,
+		IntervalMS: int(a.options.Interval.Milliseconds()), Points: a.options.Points, Limits: limits, Panels: panelNames(),
 	}
 	for _, s := range flight.States {
 		c.States = append(c.States, Term{s.Name, s.About})
@@ -367,9 +475,7 @@ func (a *Agent) config() Config {
 	for _, r := range flight.Reasons {
 		c.Reasons = append(c.Reasons, Term{r.Name, r.About})
 	}
-	for _, k := range flight.Kinds {
-		c.Kinds = append(c.Kinds, Term{k.Name, k.About})
-	}
+	c.Kinds = kindTerms()
 	for _, f := range flight.Figures {
 		c.Figures = append(c.Figures, FigureTerm{f.Name, f.About, f.Total, flight.FieldUses[f.Unit].Name})
 	}

@@ -68,7 +68,7 @@ func (t *tab) say(message string) {
 
 func (t *tab) subscribe(process, scope, group string) {
 	t.Helper()
-	b, err := json.Marshal(Subscription{TypeSubscribe, process, scope, group})
+	b, err := json.Marshal(Subscription{Type: TypeSubscribe, Process: process, Scope: scope, Group: group})
 	if err != nil {
 		t.Fatal(err)
 	}

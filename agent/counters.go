@@ -15,6 +15,7 @@ type counters struct {
 	rates    Rates
 	drops    float64 // events per second
 	carriers []carrier
+	recorded recorded
 }
 
 type ringCount struct {
@@ -56,6 +57,12 @@ func (f *follower) read(now time.Time) {
 		Switches: per(fresh.kinds[flight.EventMount], old.kinds[flight.EventMount]),
 		Events:   per(events, before),
 	}
+	for k := range fresh.kinds {
+		fresh.recorded.rates[k] = per(fresh.kinds[k], old.kinds[k])
+	}
+	if fresh.recorded.settings, err = f.reader.Settings(); err != nil {
+		f.problem = "no settings: " + err.Error()
+	}
 	fresh.drops = per(fresh.lost.Events, old.lost.Events)
 	for i := range rings {
 		r := &rings[i]
@@ -78,6 +85,7 @@ func (f *follower) read(now time.Time) {
 		fresh.carriers = append(fresh.carriers, c)
 	}
 	f.rings = fresh
+	f.count(now, rings)
 }
 
 // A carrier is what its ring tells about it.

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 
@@ -17,12 +18,19 @@ func Example() {
 	}
 	defer a.Close()
 
-	w := httptest.NewRecorder()
-	r := httptest.NewRequest(http.MethodGet, "http://localhost/api/v1/processes", nil)
-	a.Handler().ServeHTTP(w, r)
-	fmt.Println(w.Code, w.Body)
+	server := httptest.NewServer(a.Handler())
+	defer server.Close()
+	r, err := http.Get(server.URL + "/api/v1/processes")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	fmt.Println(r.StatusCode, string(text), err)
 	// Output:
 	// 200 {
 	//  "processes": []
 	// }
+	//  <nil>
 }

@@ -1,12 +1,9 @@
 package agent
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,8 +18,6 @@ const (
 	share = 0.25
 	// unwatched is how many intervals apart snapshots are of a process that no client looks at.
 	unwatched = 5
-	// maxGroups bounds a kept snapshot. A process with more distinct stacks has a last line that sums them.
-	maxGroups = 5000
 	// Changes are told over compareOver, from one of the snapshots kept each compareStep.
 	compareStep = 10 * time.Second
 	compareOver = 30 * time.Second
@@ -31,26 +26,39 @@ const (
 // A follower watches one process. Its goroutine, run, is the only one that changes it; what others may
 // know it publishes as a view.
 type follower struct {
-	agent   *Agent
-	path    string
-	reader  *flight.Reader
-	key     string
-	watched atomic.Int32  // clients that look at this process
-	kick    chan struct{} // a client came: take a snapshot soon
+	agent    *Agent
+	path     string
+	open     func() (*flight.Reader, error) // another reader of it
+	reader   *flight.Reader
+	own      *flight.Recorder // nil: it is another process
+	stream   *stream          // nil: nobody observes
+	profiler profiler
+	past     *past  // nil: it is a process
+	at       string // the moment of recorded; "": the end
+	key      string
+	watched  atomic.Int32  // clients that look at this process
+	surveyed atomic.Int32  // those of them that look at what surveys read
+	filters  filters       // that they use
+	kick     chan struct{} // a client came: take a snapshot soon
 
 	// Of run alone.
-	rings     counters
-	told      told
-	seen      *survey
-	history   timeline
-	due       bool // a tick has passed that has no point in history yet
-	latest    *dump.Snapshot
-	baselines []*dump.Snapshot
-	began     time.Time     // of the newest snapshot
-	pause     time.Duration // that the newest snapshot demands, from began on
-	busy      bool          // a snapshot is under way
-	results   chan result   // its end
-	problem   string
+	rings    counters
+	told     told
+	counted  counted
+	seen     *survey
+	lookout  lookout
+	history  timeline
+	due      bool // a tick has passed that has no point in history yet
+	latest   *dump.Snapshot
+	lineage  lineage                   // of latest
+	filtered map[string]*dump.Snapshot // by filter; not changed: views hold it
+	lineages map[string]*lineage       // of those
+	began    time.Time                 // of the newest snapshot
+	took     time.Duration             // by the newest, with all that was read for it
+	pause    time.Duration             // that the newest snapshot demands, from began on
+	busy     bool                      // a snapshot is under way
+	results  chan result               // its end
+	problem  string
 
 	mu struct {
 		sync.Mutex
@@ -60,24 +68,26 @@ type follower struct {
 }
 
 type result struct {
-	snapshot *dump.Snapshot
+	look     *dump.Look
+	filtered map[string]*dump.Snapshot // by filter
 	err      error
 	seen     *survey // nil: nobody looks
 }
 
-func newFollower(a *Agent, path string) (*follower, error) {
-	r, err := flight.Open(path)
+func newFollower(a *Agent, path string, open func() (*flight.Reader, error)) (*follower, error) {
+	r, err := open()
 	if err != nil {
 		return nil, err
 	}
 	p := r.Process()
 	f := &follower{
-		agent: a, path: path, reader: r,
-		key:     strings.TrimSuffix(filepath.Base(path), ".flight"),
+		agent: a, path: path, open: open, reader: r,
+		key:     keyOf(r, filepath.Base(path)),
 		kick:    make(chan struct{}, 1),
 		results: make(chan result, 1),
 		history: timeline{most: a.options.Points},
 		seen:    noSurvey(),
+		lookout: lookout{options: a.options.Checks},
 	}
 	f.mu.wake = make(chan struct{})
 	f.publish(p)
@@ -101,6 +111,11 @@ func (f *follower) watch() (*view, <-chan struct{}) {
 // enter and leave bracket the time that a client looks at the process.
 func (f *follower) enter() {
 	f.watched.Add(1)
+	f.hurry()
+}
+
+// hurry asks for a snapshot as soon as the one before allows.
+func (f *follower) hurry() {
 	select {
 	case f.kick <- struct{}{}:
 	default:
@@ -163,11 +178,15 @@ func (f *follower) begin(ctx context.Context, now time.Time, soon bool) bool {
 		return false
 	}
 	f.busy, f.began = true, now
-	watched := f.watched.Load() > 0
+	survey := f.surveyed.Load() > 0 && !f.agent.meter.thrift.rule().noSurvey
+	what := f.lookFor(survey)
 	go func() {
 		var res result
-		if res.snapshot, res.err = dump.Take(ctx, f.reader, dump.Options{MaxGroups: maxGroups}); watched && res.err == nil {
-			res.seen, res.err = takeSurvey(ctx, f.reader)
+		if res.look, res.err = what.Take(ctx, f.reader); res.err == nil {
+			res.filtered, res.err = f.takeFiltered(ctx, f.reader)
+		}
+		if what.Delays && res.err == nil {
+			res.seen = newSurvey(res.look.Schedulers)
 		}
 		f.results <- res // has room for the one snapshot under way
 	}()
@@ -176,7 +195,7 @@ func (f *follower) begin(ctx context.Context, now time.Time, soon bool) bool {
 
 // every is the time from the start of one snapshot to that of the next.
 func (f *follower) every() time.Duration {
-	interval := f.agent.options.Interval
+	interval := f.agent.meter.thrift.interval(f.agent.options.Interval)
 	if f.watched.Load() == 0 {
 		return max(f.pause, unwatched*interval)
 	}
@@ -190,23 +209,20 @@ func (f *follower) take(res result) {
 		return
 	}
 	f.problem = ""
-	s := res.snapshot
+	s := res.look.Snapshot
 	interval := f.agent.options.Interval
 	if f.seen = res.seen; f.seen == nil {
 		f.seen = noSurvey()
 	}
-	took := s.Took + f.seen.took
+	took := res.look.Took
+	for _, filtered := range res.filtered {
+		took += filtered.Took
+	}
 	f.pause = max(0, time.Duration(float64(took)/share)+interval-1) / interval * interval
-	if n := len(f.baselines); n == 0 || s.Taken.Sub(f.baselines[n-1].Taken) >= compareStep {
-		f.baselines = append(f.baselines, s)
-	}
-	for len(f.baselines) > 1 && s.Taken.Sub(f.baselines[1].Taken) >= compareOver {
-		f.baselines = f.baselines[1:]
-	}
-	if f.baselines[0] != s {
-		dump.Compare(f.baselines[0], s)
-	}
-	f.latest = s
+	f.lineage.add(s)
+	f.takeNotes(res.filtered)
+	f.latest, f.took = s, took
+	f.judge(res.look)
 }
 
 // end takes the last snapshot of a process that is gone: its flight file still holds what it did at the
@@ -218,30 +234,17 @@ func (f *follower) end(ctx context.Context, p flight.Process) {
 	now := time.Now()
 	f.read(now)
 	f.hear(now)
-	s, err := dump.Take(ctx, f.reader, dump.Options{MaxGroups: maxGroups})
+	what := f.lookFor(true)
+	what.For, what.Delays = nil, true
+	l, err := what.Take(ctx, f.reader)
 	if err == nil {
-		seen, err := takeSurvey(ctx, f.reader)
-		f.take(result{s, err, seen})
+		res := result{look: l, seen: newSurvey(l.Schedulers)}
+		res.filtered, res.err = f.takeFiltered(ctx, f.reader)
+		f.take(res)
 	} else if f.latest == nil {
 		f.problem = fmt.Sprintf("no snapshot: %v", err)
 	}
 	f.publish(p)
-}
-
-// dump takes a fresh snapshot, or returns the last one of a process that is gone.
-func (f *follower) dump(ctx context.Context) (*dump.Snapshot, error) {
-	if v := f.view(); v.row.Gone > 0 {
-		if v.snapshot == nil {
-			return nil, errors.New(cmp.Or(v.problem, "no snapshot was taken before it was gone"))
-		}
-		return v.snapshot, nil
-	}
-	r, err := flight.Open(f.path)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return dump.Take(ctx, r, dump.Options{})
 }
 
 // publish makes a new view and wakes who waits for one.

@@ -14,9 +14,14 @@ import (
 
 // lone is a follower that nothing runs.
 func lone(every time.Duration) *follower {
-	f := &follower{agent: &Agent{options: Options{Interval: every}}, key: "1-1", history: timeline{most: 10}, seen: noSurvey()}
+	f := &follower{agent: &Agent{options: Options{Interval: every}, meter: newMeter()}, key: "1-1", history: timeline{most: 10}, seen: noSurvey()}
 	f.mu.wake = make(chan struct{})
 	return f
+}
+
+// lookOf is a look that has no more than a snapshot.
+func lookOf(s *dump.Snapshot) *dump.Look {
+	return &dump.Look{Snapshot: s, Taken: s.Taken, Took: s.Took}
 }
 
 func TestSlowSnapshotsAreTakenMoreRarelyAndThePageIsTold(t *testing.T) {
@@ -28,7 +33,7 @@ func TestSlowSnapshotsAreTakenMoreRarelyAndThePageIsTold(t *testing.T) {
 		{251 * time.Millisecond, 2 * time.Second},
 		{2 * time.Second, 8 * time.Second},
 	} {
-		f.take(result{snapshot: &dump.Snapshot{Took: c.took, Taken: time.Now()}})
+		f.take(result{look: lookOf(&dump.Snapshot{Took: c.took, Taken: time.Now()})})
 		if got := f.every(); got != c.every {
 			t.Errorf("a snapshot that took %v: the next after %v, want %v", c.took, got, c.every)
 		}
@@ -56,12 +61,12 @@ func TestAProcessThatNobodyLooksAtGetsFewerSnapshots(t *testing.T) {
 
 func TestAFailedSnapshotIsToldAndTheOneBeforeStays(t *testing.T) {
 	f := lone(time.Second)
-	f.take(result{snapshot: &dump.Snapshot{Threads: 7, Taken: time.Now()}})
+	f.take(result{look: lookOf(&dump.Snapshot{Threads: 7, Taken: time.Now()})})
 	f.take(result{err: errors.New("cut short")})
 	if v := f.newView(flight.Process{}); v.snapshot.Threads != 7 || !strings.Contains(v.problem, "cut short") {
 		t.Errorf("snapshot %+v, problem %q; want the old one and the reason", v.snapshot, v.problem)
 	}
-	f.take(result{snapshot: &dump.Snapshot{Threads: 8, Taken: time.Now()}})
+	f.take(result{look: lookOf(&dump.Snapshot{Threads: 8, Taken: time.Now()})})
 	if v := f.newView(flight.Process{}); v.snapshot.Threads != 8 || v.problem != "" {
 		t.Errorf("snapshot %+v, problem %q; want the new one and none", v.snapshot, v.problem)
 	}
@@ -73,7 +78,7 @@ func TestChangesAreOverHalfAMinuteAndBaselinesAreFew(t *testing.T) {
 	var over time.Duration
 	for i := range 300 {
 		s := &dump.Snapshot{Taken: at.Add(time.Duration(i) * time.Second), Scopes: []dump.Scope{{Key: "r", Parent: -1, Total: i}}}
-		f.take(result{snapshot: s})
+		f.take(result{look: lookOf(s)})
 		over = s.ChangeOver
 		if i > 60 {
 			if over < compareOver-compareStep || over > compareOver+compareStep {
@@ -83,8 +88,8 @@ func TestChangesAreOverHalfAMinuteAndBaselinesAreFew(t *testing.T) {
 				t.Fatalf("change %d, want %d", got, want)
 			}
 		}
-		if len(f.baselines) > 5 {
-			t.Fatalf("%d baselines are kept, want at most 5", len(f.baselines))
+		if len(f.lineage.baselines) > 5 {
+			t.Fatalf("%d baselines are kept, want at most 5", len(f.lineage.baselines))
 		}
 	}
 }
@@ -230,13 +235,13 @@ func TestTheChosenStackStaysWhileItHasThreads(t *testing.T) {
 	}{
 		{with(5, 3), "g0"}, {with(5, 9), "g0"}, {with(1, 9, 9), "g0"}, {with(0, 3, 9), "g2"}, {with(4, 3, 1), "g2"}, {with(), ""},
 	} {
-		if got := c.stack(step.view, step.view.groups("", "")).Group; got != step.want {
+		if got := c.group(step.view); got != step.want {
 			t.Errorf("step %d: the stack of %q, want %q", i, got, step.want)
 		}
 	}
 	c.subscribe(Subscription{Group: "g1"})
 	v := with(5, 3)
-	if got := c.stack(v, v.groups("", "")).Group; got != "g1" {
+	if got := c.group(v); got != "g1" {
 		t.Errorf("the client wants g1 and gets %q", got)
 	}
 }

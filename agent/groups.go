@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,13 +19,14 @@ func (v *view) groups(scope, chosen string) *Groups {
 	at := v.scope(scope)
 	switch {
 	case v.snapshot == nil:
-		out.Missing = "The first snapshot is on its way."
+		out.Missing = cmp.Or(v.missing, "The first snapshot is on its way.")
 		return out
 	case at < 0:
 		out.Missing = fmt.Sprintf("There is no scope %q any more: it was closed, or its siblings were folded in another way.", scope)
 		return out
 	}
 	s := v.snapshot
+	out.Filter, out.Left = s.Filter, s.Filtered
 	out.Scope = strings.Join(s.Path(at), "/")
 	inside := below(s, at)
 	for i := range s.Groups {
@@ -47,8 +49,31 @@ func (v *view) groups(scope, chosen string) *Groups {
 	}
 	if len(out.Rows) == 0 {
 		out.Missing = "No threads in this scope or below it."
+		if s.Filter != "" {
+			out.Missing = "No threads in this scope or below it that the filter matches."
+		}
 	}
 	return out
+}
+
+// hasGroup reports whether there are threads of a group.
+func (v *view) hasGroup(key string) bool {
+	return v.snapshot != nil && key != "" && slices.ContainsFunc(v.snapshot.Groups, func(g dump.Group) bool { return g.Key == key })
+}
+
+// largestGroup is the key of the largest group of a scope and those below it, "" if there is none.
+func (v *view) largestGroup(scope string) string {
+	at := v.scope(scope)
+	if at < 0 {
+		return ""
+	}
+	inside := below(v.snapshot, at)
+	for i := range v.snapshot.Groups {
+		if g := &v.snapshot.Groups[i]; inside[g.Scope] {
+			return g.Key
+		}
+	}
+	return ""
 }
 
 // below tells for each scope whether it is scope at or lies below it.

@@ -1,5 +1,7 @@
 package agent
 
+import "encoding/json"
+
 // The messages of the websocket protocol, specified in docs/protocol.md. The page's types in
 // webui/src/protocol.ts are made from these structs by a test, so the two cannot differ.
 //
@@ -27,12 +29,13 @@ type Config struct {
 	Agent      About        `json:"agent"`
 	States     []Term       `json:"states"`  // indexed by state; the order of every array of counts by state
 	Reasons    []Term       `json:"reasons"` // indexed by reason
-	Kinds      []Term       `json:"kinds"`   // indexed by kind of event
+	Kinds      []KindTerm   `json:"kinds"`   // indexed by kind of event
 	Figures    []FigureTerm `json:"figures"` // indexed by figure; the order of every array of figures
 	Buckets    []int64      `json:"buckets"` // where each bucket of a histogram ends; the last has no end
 	IntervalMS int          `json:"intervalMs"`
 	Points     int          `json:"points"` // most points of the time line
 	Limits     Limits       `json:"limits"`
+	Panels     []string     `json:"panels"` // the members of frames that a subscription can name
 }
 
 // An About describes the agent.
@@ -45,6 +48,23 @@ type About struct {
 type Term struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
+}
+
+// A KindTerm is a row of flight's table of kinds of events.
+type KindTerm struct {
+	Name     string      `json:"name"`
+	About    string      `json:"about"`
+	Category string      `json:"category"`
+	Cost     string      `json:"cost"` // how often such events happen
+	Fields   []FieldTerm `json:"fields"`
+}
+
+// A FieldTerm is a field of a kind of events.
+type FieldTerm struct {
+	Name string `json:"name"`
+	Use  string `json:"use"`  // what the value means
+	Type string `json:"type"` // u8, u16, u32, u64, i64, f64, bool or text
+	Unit string `json:"unit"` // "" if it has none
 }
 
 // A FigureTerm is a row of flight's table of figures.
@@ -64,6 +84,10 @@ type Limits struct {
 	PinSites   int `json:"pinSites"`
 	Delays     int `json:"delays"`
 	Warnings   int `json:"warnings"`
+	Findings   int `json:"findings"`
+	Events     int `json:"events"` // kinds of the program's own
+
+	Filters int `json:"filters"` // different ones at a time, for each process
 }
 
 // A Subscription says what a client wants to see. Each replaces the one before.
@@ -72,6 +96,10 @@ type Subscription struct {
 	Process string `json:"process"` // a process's key or pid; "" lets the agent choose
 	Scope   string `json:"scope"`   // a scope's key or path; "" is the whole process
 	Group   string `json:"group"`   // a group's key; "" is the largest
+
+	Filter string   `json:"filter,omitempty"` // of threads, in the language of dump/filter; scopes, groups and the stack are of those that it matches
+	Panels []string `json:"panels,omitempty"` // the members that frames are to have, of [Config.Panels]; nil is all
+	Deltas bool     `json:"deltas,omitempty"` // the client understands [Frame.Deltas]
 }
 
 // A Problem answers a message that could not be used. The subscription stays as it was.
@@ -79,6 +107,10 @@ type Problem struct {
 	Type  string `json:"type"`
 	Error string `json:"error"`
 	Try   string `json:"try"`
+
+	Filter string `json:"filter,omitempty"` // the filter, if that is what is wrong
+	At     int    `json:"at,omitempty"`     // characters of it before what is wrong
+	Length int    `json:"length,omitempty"` // characters that are wrong; 0: something is missing there
 }
 
 // A Frame carries what changed. A member that is absent is as it was in the frame before.
@@ -101,7 +133,38 @@ type Frame struct {
 	PinSites   *PinSites   `json:"pinSites,omitempty"`
 	Delays     *Delays     `json:"delays,omitempty"`
 	Warnings   *Warnings   `json:"warnings,omitempty"`
+	Findings   *Findings   `json:"findings,omitempty"`
+	Events     *Events     `json:"events,omitempty"`
 	Points     *Points     `json:"points,omitempty"`
+
+	// Deltas has, by name, how members differ from what the client has: docs/protocol.md. Only for clients that asked.
+	Deltas map[string]json.RawMessage `json:"deltas,omitempty"`
+}
+
+// Events are the kinds of events of a process: how many there were, and what of them is recorded.
+type Events struct {
+	Known    bool         `json:"known"`    // the process tells its settings
+	Settings string       `json:"settings"` // their name
+	Changed  int64        `json:"changed"`  // since when they are so; 0: not known
+	Rows     []EventRow   `json:"rows"`
+	Program  []ProgramRow `json:"program"` // kinds of the program's own
+	Rest     int          `json:"rest"`    // more of them
+}
+
+// An EventRow is a kind of events.
+type EventRow struct {
+	Kind    int     `json:"kind"`    // index into [Config.Kinds]
+	Count   uint64  `json:"count"`   // that happened, whatever is recorded of them; of a kind with a threshold those above it while it is on
+	Rate    float64 `json:"rate"`    // per second
+	On      bool    `json:"on"`      // they are recorded
+	Setting string  `json:"setting"` // in words; "" if it is not known
+}
+
+// A ProgramRow is a kind of events of the program's own.
+type ProgramRow struct {
+	Name    string `json:"name"`
+	On      bool   `json:"on"`
+	Setting string `json:"setting"`
 }
 
 // A ProcessRow is one process of the picker.
@@ -109,10 +172,12 @@ type ProcessRow struct {
 	Key     string `json:"key"` // "<pid>-<start time>"
 	PID     int    `json:"pid"`
 	Program string `json:"program"`
-	Status  string `json:"status"` // running, stopped, ended, killed or unknown
+	Status  string `json:"status"` // running, stopped, ended, killed, unknown, recorded or unreachable
 	Started int64  `json:"started"`
 	Gone    int64  `json:"gone"` // when it ended or was killed, as near as is known; 0 while it lives
 	Threads int    `json:"threads"`
+	Host    string `json:"host"`  // name of the remote agent that follows it; "": this one
+	Heard   int64  `json:"heard"` // of an unreachable one: when its agent was heard last, 0 never
 }
 
 // A Process is the header: one process as a whole.
@@ -129,6 +194,8 @@ type Process struct {
 	Drops      Drops  `json:"drops"`
 	Snapshot   Taken  `json:"snapshot"`
 	Cost       Cost   `json:"cost"`
+
+	Observed Observed `json:"observed"`
 }
 
 // Rates are per second, over the last interval.
@@ -148,6 +215,13 @@ type Drops struct {
 	Torn    uint64 `json:"torn"` // records of the last snapshot that kept changing while they were read
 }
 
+// An Observed counts what those who export a process were told of it, since they began.
+type Observed struct {
+	Observers int    `json:"observers"` // 0: nobody exports, and the rest is 0
+	Events    uint64 `json:"events"`
+	Lost      uint64 `json:"lost"` // events that happened too fast for them
+}
+
 // A Taken describes the snapshot that a frame was made from.
 type Taken struct {
 	Time       int64    `json:"time"` // 0: none yet
@@ -159,11 +233,20 @@ type Taken struct {
 	Note       string   `json:"note"`       // why snapshots come more rarely than once an interval; else ""
 }
 
-// A Cost is what the agent itself uses.
+// A Cost is what the agent itself uses, with the process that it is in.
 type Cost struct {
-	CPU    float64 `json:"cpu"`    // of one processor, over the last interval
+	CPU    float64 `json:"cpu"`    // of one processor, over the last interval; -1: not known on this system
 	Memory uint64  `json:"memory"` // bytes that Go obtained from the system and holds
 	Bytes  float64 `json:"bytes"`  // sent to all clients, per second
+
+	MaxCPU    float64 `json:"maxCpu"`    // above it the agent saves cost; 0: no limit
+	MaxMemory uint64  `json:"maxMemory"` // as well
+	Step      int     `json:"step"`      // how far it saves; 0: not at all
+	Note      string  `json:"note"`      // what it does without, and why; "" if nothing
+
+	Clients    int    `json:"clients"`    // websockets
+	LostFrames uint64 `json:"lostFrames"` // that slow clients did not get, since the agent began
+	LostEvents uint64 `json:"lostEvents"` // that exporters were not told, of all processes
 }
 
 // Scopes is the tree of scopes, parents before children.
@@ -197,6 +280,8 @@ type Groups struct {
 	Scope   string     `json:"scope"`
 	Missing string     `json:"missing"` // why there are none; else ""
 	Total   int        `json:"total"`   // threads in all groups, Rest included
+	Filter  string     `json:"filter"`  // that these are of, as it was understood; "" if all threads are
+	Left    int        `json:"left"`    // threads of the process that the filter leaves out
 	Rows    []GroupRow `json:"rows"`
 	Rest    Rest       `json:"rest"`
 }
@@ -377,6 +462,43 @@ type Warning struct {
 	Name    string `json:"name"` // of the thread, if it lives
 	Held    int64  `json:"held"`
 	Victims uint64 `json:"victims"`
+}
+
+// Findings are what the checks of package dump find in the process.
+type Findings struct {
+	Missing  string        `json:"missing"` // why there are none; "" if they were judged
+	Over     int64         `json:"over"`    // the time over which looks are compared; 0: there was one
+	Rows     []FindingRow  `json:"rows"`    // the worst first
+	Rest     int           `json:"rest"`    // beyond the limits
+	Unjudged []UnjudgedRow `json:"unjudged"`
+}
+
+// A FindingRow is something that a check has found.
+type FindingRow struct {
+	Key       string      `json:"key"` // the same from frame to frame
+	Check     string      `json:"check"`
+	Severity  string      `json:"severity"` // info, warning or error
+	What      string      `json:"what"`     // a sentence without a full stop
+	Count     int         `json:"count"`    // threads, or scopes, as What says
+	Value     int64       `json:"value"`    // that was measured
+	Threshold int64       `json:"threshold"`
+	Unit      string      `json:"unit"`     // of both
+	Measured  string      `json:"measured"` // Value in words
+	From      string      `json:"from"`     // Threshold in words
+	Since     int64       `json:"since"`    // when it began, or was seen first, in whole seconds
+	Scope     string      `json:"scope"`    // path; "": it is of no scope
+	ScopeKey  string      `json:"scopeKey"`
+	Group     string      `json:"group"` // key of the group that shows it best; "": there is none
+	At        Place       `json:"at"`
+	Threads   []ThreadRow `json:"threads"`  // some of them; how long they wait is not told
+	Evidence  []string    `json:"evidence"` // further sentences
+	Page      string      `json:"page"`     // path of its page in the repository
+}
+
+// An UnjudgedRow is a check that was not made.
+type UnjudgedRow struct {
+	Check string `json:"check"`
+	Why   string `json:"why"`
 }
 
 // Points are new points of the time line, by column.

@@ -124,6 +124,8 @@ func typeName(t reflect.Type, null bool) string {
 		return typeName(t.Elem(), false)
 	case reflect.Slice:
 		return typeName(t.Elem(), false) + "[]"
+	case reflect.Map:
+		return "Record<string, unknown>" // of panels, applied by webui/src/delta.ts
 	case reflect.String:
 		return "string"
 	case reflect.Bool:

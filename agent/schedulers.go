@@ -47,6 +47,7 @@ func (f *follower) hear(now time.Time) {
 		}
 		return
 	}
+	f.counted.schedulers = slices.Clone(rows)
 	fresh := told{rest: max(0, len(rows)-limits.Schedulers)}
 	if fresh.rest > 0 {
 		slices.SortStableFunc(rows, func(a, b flight.SchedulerRow) int { return cmp.Compare(threads(&b), threads(&a)) })

@@ -33,7 +33,7 @@ func tell(s *flight.SchedulerRecord, at flight.Ticks, n uint64) {
 	var ready, slice flight.Histogram
 	ready[flight.BucketOf(time.Microsecond)] = n
 	slice[flight.BucketOf(time.Millisecond)] = 2 * n
-	s.Write(at, &figures, &ready, &slice)
+	s.Write(at, &figures, &ready, &slice, new(flight.Histogram))
 }
 
 func TestAClientSeesWhatASchedulerTellsAndWhoHeldItsCarriers(t *testing.T) {

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +19,6 @@ type survey struct {
 	warnings *Warnings
 	none     string   // why there are no schedulers
 	missing  []string // why it is incomplete
-	took     time.Duration
 }
 
 // noSurvey is what is shown until there is one.
@@ -28,17 +26,7 @@ func noSurvey() *survey {
 	return &survey{pins: &PinSites{Rows: []PinSiteRow{}}, delays: &Delays{Rows: []DelayRow{}}, warnings: &Warnings{Rows: []Warning{}}}
 }
 
-// takeSurvey makes a survey. The error is that of ctx, or says that nothing can be read.
-func takeSurvey(ctx context.Context, r *flight.Reader) (*survey, error) {
-	all, err := dump.TakeSchedulers(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	s := newSurvey(all)
-	s.took = all.Took
-	return s, nil
-}
-
+// newSurvey makes a survey of schedulers that were read with the delays of scopes.
 func newSurvey(all *dump.Schedulers) *survey {
 	s := noSurvey()
 	s.none, s.missing = all.None, all.Incomplete

@@ -13,7 +13,7 @@ import (
 )
 
 // limits are the most rows that a frame carries.
-var limits = Limits{Scopes: 200, Groups: 50, Carriers: 64, Schedulers: 16, PinSites: 20, Delays: 20, Warnings: 10}
+var limits = Limits{Scopes: 200, Groups: 50, Carriers: 64, Schedulers: 16, PinSites: 20, Delays: 20, Warnings: 10, Findings: 40, Events: 40, Filters: maxFilters}
 
 // A view is what is known of a process at a moment. It does not change; any goroutine may read it.
 type view struct {
@@ -23,18 +23,28 @@ type view struct {
 	process  flight.Process
 	snapshot *dump.Snapshot // nil: none yet
 	rings    counters
+	observed Observed
 	told     told
+	counted  counted
 	seen     *survey
+	found    *dump.Findings // nil: nothing was judged yet
 	history  timeline
 	every    time.Duration
 	pause    time.Duration
 	problem  string
+
+	made     time.Time
+	took     time.Duration             // by the snapshot, with all that was read for it
+	filtered map[string]*dump.Snapshot // by filter
+	missing  string                    // why there is no snapshot; "" before the first
+	shelf    *shelf
 }
 
 func (f *follower) newView(p flight.Process) *view {
 	v := &view{
-		from: f, process: p, snapshot: f.latest, rings: f.rings, told: f.told, seen: f.seen, history: f.history,
+		from: f, process: p, snapshot: f.latest, rings: f.rings, observed: f.stream.observed(), told: f.told, counted: f.counted, seen: f.seen, found: f.lookout.found, history: f.history,
 		every: f.every(), pause: f.pause, problem: f.problem,
+		made: time.Now(), took: f.took, filtered: f.filtered, shelf: &shelf{},
 		row: ProcessRow{
 			Key: f.key, PID: p.PID, Program: p.Program, Status: p.Status.String(),
 			Started: p.Start.UnixMilli(), Threads: p.Threads,
@@ -59,6 +69,7 @@ func (v *view) header(cost Cost, interval time.Duration) *Process {
 			Stacks: v.rings.lost.Stacks, Strings: v.rings.lost.Strings,
 		},
 		Snapshot: Taken{Every: int64(v.every), Incomplete: []string{}},
+		Observed: v.observed,
 		Cost:     cost,
 	}
 	if v.row.Gone == 0 {
@@ -82,7 +93,7 @@ func (v *view) header(cost Cost, interval time.Duration) *Process {
 	}
 	if v.row.Gone == 0 && v.pause > interval {
 		p.Snapshot.Note = fmt.Sprintf("a snapshot takes %v, so there is one each %v only: the agent spends at most %.0f %% of its time on them",
-			(s.Took + v.seen.took).Round(time.Millisecond), v.pause, 100*share)
+			v.took.Round(time.Millisecond), v.pause, 100*share)
 	}
 	return p
 }

@@ -1,0 +1,191 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/recording"
+	"github.com/vtscope/vtscope/runtime/flight/flighttest"
+)
+
+// api serves the small process, and returns where it is.
+func api(t *testing.T, spec flighttest.Spec) (of string) {
+	t.Helper()
+	file := flighttest.Write(t, spec)
+	a := start(t, Options{Dirs: []string{file.Dir}})
+	s := serve(t, a)
+	shown(t, a)
+	return fmt.Sprintf("%s/api/v1/processes/%d", s.URL, os.Getpid())
+}
+
+func TestADumpComesInEveryFormatOfVtdump(t *testing.T) {
+	of := api(t, small())
+	for _, f := range formats {
+		r, err := http.Get(of + "/dump?format=" + f.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		if err != nil || r.StatusCode != 200 || len(body) == 0 || r.Header.Get("Content-Type") != f.media {
+			t.Errorf("%s: %v, status %d, %s, %d bytes", f.name, err, r.StatusCode, r.Header.Get("Content-Type"), len(body))
+		}
+		if kept := r.Header.Get("Content-Disposition") != ""; kept != (f.file != "") {
+			t.Errorf("%s: Content-Disposition %q", f.name, r.Header.Get("Content-Disposition"))
+		}
+	}
+	if len(formats) < 8 {
+		t.Errorf("%d formats were looked at, want all of vtdump", len(formats))
+	}
+}
+
+func TestADumpIsFilteredAndGroupedAsTheQuerySays(t *testing.T) {
+	of := api(t, small())
+	s, err := dump.ParseJSON(get(t, of+"/dump?filter="+url.QueryEscape("state=blocked"), 200))
+	if err != nil || s.Threads != 20 || s.Filtered != 80 {
+		t.Errorf("state=blocked: %v, %d threads; want 20 of 100", err, s.Threads)
+	}
+	if s, err = dump.ParseJSON(get(t, of+"/dump?scope=requests&top=1", 200)); err != nil || s.Threads != 79 || len(s.Groups) != 1 {
+		t.Errorf("scope=requests: %v, %d threads; want 79", err, s.Threads)
+	}
+	var table dump.Table
+	if err := json.Unmarshal(get(t, of+"/dump?by=state", 200), &table); err != nil || table.Format != dump.TableFormat {
+		t.Errorf("by=state: %v, format %q", err, table.Format)
+	}
+	if text := get(t, of+"/dump?format=text&width=60&ascii=true", 200); !bytes.Contains(text, []byte("100 threads")) || !isASCII(text) {
+		t.Errorf("text: %s", text)
+	}
+	var g dump.GroupReport
+	if err := json.Unmarshal(get(t, of+"/groups/1", 200), &g); err != nil || g.Count != 79 {
+		t.Errorf("the largest group: %v, %d threads; want 79", err, g.Count)
+	}
+	if err := json.Unmarshal(get(t, of+"/groups/"+g.Key[:6], 200), &g); err != nil || g.Count != 79 {
+		t.Errorf("the group %s: %v, %d threads; want 79", g.Key, err, g.Count)
+	}
+	var th dump.ThreadReport
+	if err := json.Unmarshal(get(t, of+"/threads/1", 200), &th); err != nil || th.Name != "main" {
+		t.Errorf("thread 1: %v, %q; want main", err, th.Name)
+	}
+}
+
+func isASCII(b []byte) bool {
+	for _, c := range b {
+		if c > 126 {
+			return false
+		}
+	}
+	return true
+}
+
+func TestAQueryThatMeansNothingIsRefusedWithTheNextStep(t *testing.T) {
+	of := api(t, small())
+	for path, want := range map[string]struct {
+		status int
+		try    string
+	}{
+		"/dump?fliter=x":                {400, "filter"},
+		"/dump?filter=state%3D":         {400, ""},
+		"/dump?filter=stat%3Dparked":    {400, "state"},
+		"/dump?format=xml":              {400, "jdk-text"},
+		"/dump?format=json&format=text": {400, "format"},
+		"/dump?top=-1":                  {400, "top"},
+		"/dump?width=4":                 {400, "width"},
+		"/dump?growth=2h":               {400, "growth"},
+		"/dump?by=colour":               {400, "by"},
+		"/dump?by=state&format=pprof":   {400, "json"},
+		"/dump?at=1s":                   {400, "vtserve run.vtr"},
+		"/dump?format=jdk&top=1":        {400, "without"},
+		"/dump?%zz":                     {400, "escape"},
+		"/dump?filter=" + strings.Repeat("x", longestValue+1): {400, "shorter"},
+		"/groups/99":                  {404, "key"},
+		"/threads/0":                  {400, "threads/"},
+		"/threads/9999":               {404, "filter"},
+		"/waits?filter=x":             {400, "format"},
+		"/findings?check=nothing%3D1": {400, "check"},
+		"/nothing":                    {404, "openapi.json"},
+		"/recording":                  {404, "openapi.json"}, // GET
+	} {
+		r, err := http.Get(of + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Problem
+		err = json.NewDecoder(r.Body).Decode(&p)
+		r.Body.Close()
+		if err != nil || r.StatusCode != want.status || p.Error == "" || p.Try == "" || !strings.Contains(p.Try, want.try) {
+			t.Errorf("%.60s: %v, status %d, %+v; want %d and to try %q", path, err, r.StatusCode, p, want.status, want.try)
+		}
+	}
+}
+
+func TestSettingsAreReadAndChanged(t *testing.T) {
+	of := api(t, small())
+	var d dump.RecorderSettings
+	if err := json.Unmarshal(get(t, of+"/settings", 200), &d); err != nil || d.Format != dump.SettingsFormat || len(d.Kinds) < 10 {
+		t.Fatalf("settings: %v, %+v", err, d)
+	}
+	for body, status := range map[string]int{"park.stak=off": 400, strings.Repeat("#", 1<<20): 413} {
+		r, err := http.Post(of+"/settings", "text/plain", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if r.StatusCode != status {
+			t.Errorf("%.20s: status %d, want %d", body, r.StatusCode, status)
+		}
+	}
+}
+
+func TestARecordingIsTheAnswer(t *testing.T) {
+	of := api(t, small())
+	r, err := http.Post(of+"/recording?for=100ms&held=true", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(r.Body)
+	r.Body.Close()
+	if err != nil || r.StatusCode != 200 {
+		t.Fatalf("status %d, %v: %s", r.StatusCode, err, body)
+	}
+	path := filepath.Join(t.TempDir(), "run.vtr")
+	if err := os.WriteFile(path, body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := recording.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	m, err := f.At(t.Context(), f.Info().To.Sub(f.Info().From))
+	if err != nil || len(m.State().Threads) != 100 {
+		t.Errorf("the recording: %v; want 100 threads at its end", err)
+	}
+}
+
+func TestAProcessTellsWhereThereIsMore(t *testing.T) {
+	of := api(t, small())
+	var p ProcessPage
+	if err := json.Unmarshal(get(t, of, 200), &p); err != nil {
+		t.Fatal(err)
+	}
+	followed := 0
+	for _, l := range p.Links {
+		if l.Method != "GET" || strings.Contains(l.Path, "{") || strings.HasSuffix(l.Path, "/findings") { // which takes 2 s
+			continue
+		}
+		followed++
+		get(t, strings.TrimSuffix(of, fmt.Sprintf("api/v1/processes/%d", os.Getpid()))+l.Path, 200)
+	}
+	if followed < 4 {
+		t.Errorf("%d links, want at least 4: %+v", followed, p.Links)
+	}
+}

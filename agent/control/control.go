@@ -1,0 +1,89 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// What errors of [Ask] match.
+var (
+	ErrNone       = errors.New("it has no control socket") // it is gone, or could not make one
+	ErrSilent     = errors.New("it does not answer")       // it hangs, is stopped, or has too much to do
+	ErrBusy       = errors.New("it is busy")               // another long command is executed
+	ErrUnknown    = errors.New("it does not know this")    // no such command, or another version of the protocol
+	ErrFailed     = errors.New("it says")                  // the command was refused or failed: the rest is the process's
+	ErrPermission = errors.New("permission denied")        // the process belongs to another user
+)
+
+// patience is how long an answer may take if ctx has no deadline.
+const patience = 10 * time.Second
+
+// Ask has the process of the flight file at path execute a command, and returns its answer. It waits until ctx ends, at most ten seconds if ctx has no deadline.
+func Ask(ctx context.Context, path, command string, body []byte) ([]byte, error) {
+	answer, err := ask(ctx, path, command, body)
+	if err != nil {
+		return nil, fmt.Errorf("control: %s: %w", command, err)
+	}
+	return answer, nil
+}
+
+func ask(ctx context.Context, path, command string, body []byte) ([]byte, error) {
+	if len(body) > flight.MaxControlBody {
+		return nil, fmt.Errorf("%d bytes: at most %d", len(body), flight.MaxControlBody)
+	}
+	socket := flight.SocketPath(path)
+	if socket == "" {
+		return nil, ErrNone
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	c, err := dial(ctx, socket)
+	if err != nil {
+		return nil, why(err)
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
+	if err := flight.WriteControl(c, command, body); err != nil {
+		return nil, why(err)
+	}
+	word, answer, err := flight.ReadControl(c, flight.MaxAnswer)
+	if errors.Is(err, flight.ErrControlVersion) {
+		return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	if err != nil {
+		return nil, why(err)
+	}
+	switch word {
+	case flight.AnswerOK:
+		return answer, nil
+	case flight.AnswerBusy:
+		return nil, fmt.Errorf("%w: %s", ErrBusy, answer)
+	case flight.AnswerUnknown:
+		return nil, fmt.Errorf("%w: %s", ErrUnknown, answer)
+	}
+	return nil, fmt.Errorf("%w: %s", ErrFailed, answer)
+}
+
+func why(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return ErrNone
+	case errors.Is(err, fs.ErrPermission):
+		return ErrPermission
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, syscall.EAGAIN):
+		return ErrSilent
+	case errors.Is(err, context.Canceled):
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrSilent, err)
+}

@@ -1,0 +1,125 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/recording"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+func (h *Within) runs() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.agent != nil
+}
+
+func TestTheAgentOfTheProgramItselfRunsOnlyWhileSomebodyAsks(t *testing.T) {
+	h := Handler(Options{Interval: interval})
+	h.idle = 100 * time.Millisecond
+	mux := http.NewServeMux()
+	mux.Handle(Prefix, h)
+	s := httptest.NewServer(mux)
+	t.Cleanup(func() { h.Close(); s.Close() })
+	if h.runs() {
+		t.Fatal("it runs before anybody has asked")
+	}
+	var list ProcessList
+	if err := json.Unmarshal(get(t, s.URL+Prefix+"api/v1/processes", 200), &list); err != nil || len(list.Processes) != 1 || list.Processes[0].Key == "" {
+		t.Fatalf("processes: %v, %+v; want this one", err, list)
+	}
+	if d, err := dump.ParseJSON(get(t, s.URL+Prefix+"api/v1/processes/"+list.Processes[0].Key+"/dump", 200)); err != nil || d.Process.PID != list.Processes[0].PID {
+		t.Errorf("dump: %v, want one of this process", err)
+	}
+	conn, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(s.URL, "http")+Prefix+"ws", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames := make(chan struct{})
+	go func() {
+		defer close(frames)
+		for n := 0; n < 12; n++ { // that is several times as long as it is idle
+			if _, _, err := conn.ReadMessage(); err != nil {
+				return
+			}
+		}
+	}()
+	<-frames
+	if !h.runs() {
+		t.Error("it has stopped while a page looked")
+	}
+	conn.Close()
+	until(t, "at rest", func() bool { return !h.runs() })
+	get(t, s.URL+Prefix+"api/v1/processes", 200)
+	if !h.runs() {
+		t.Error("it does not run again when somebody asks again")
+	}
+	h.Close()
+	get503(t, s.URL+Prefix)
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func get503(t *testing.T, url string) {
+	t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	if r.StatusCode != 503 {
+		t.Errorf("GET %s of a closed agent: status %d, want 503", url, r.StatusCode)
+	}
+}
+
+func TestTheAgentKnowsWhereItIsMounted(t *testing.T) {
+	h := Handler(Options{Interval: interval})
+	t.Cleanup(func() { h.Close() })
+	for _, c := range []struct{ pattern, at string }{
+		{"/", "/"}, {"/", Prefix}, {Prefix, Prefix}, {"GET " + Prefix, Prefix}, {"/admin/threads/", "/admin/threads/"}, {"GET /x/{rest...}", "/x/"},
+	} {
+		mux := http.NewServeMux()
+		mux.Handle(c.pattern, h)
+		s := httptest.NewServer(mux)
+		if page := get(t, s.URL+c.at, 200); !bytes.Contains(page, []byte(`src="page.js"`)) {
+			t.Errorf("%s: GET %s is not the page, with paths that are relative: %.100s", c.pattern, c.at, page)
+		}
+		get(t, s.URL+c.at+"page.js", 200)
+		get(t, s.URL+c.at+"api/v1/openapi.json", 200)
+		http.DefaultClient.CloseIdleConnections()
+		s.Close()
+	}
+	strip := httptest.NewServer(http.StripPrefix("/x", h))
+	defer strip.Close()
+	get(t, strip.URL+"/x/api/v1/processes", 200)
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestAnAgentThatExportsRunsFromTheBeginning(t *testing.T) {
+	w := &witness{}
+	h := Handler(Options{Interval: interval, Observe: func(flight.Process, recording.Source) []recording.Observer { return []recording.Observer{w} }})
+	until(t, "observed", func() bool { n, _, _ := w.told(); return n > 0 })
+	h.Close()
+	if _, _, closed := w.told(); closed != 1 {
+		t.Errorf("the observer was closed %d times, want once", closed)
+	}
+}
+
+func TestOptionsThatMeanNothingAreToldToWhoeverAsks(t *testing.T) {
+	var warned strings.Builder
+	h := Handler(Options{Interval: time.Nanosecond, Warn: func(s string) { warned.WriteString(s) }})
+	r := httptest.NewRecorder()
+	h.ServeHTTP(r, httptest.NewRequest("GET", Prefix, nil))
+	body, _ := io.ReadAll(r.Result().Body)
+	if r.Code != 503 || !bytes.Contains(body, []byte("interval")) || !strings.Contains(warned.String(), "interval") {
+		t.Errorf("status %d, %s, warned %q; want what is wrong", r.Code, body, warned.String())
+	}
+}

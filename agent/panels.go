@@ -1,0 +1,164 @@
+package agent
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// A look is what a client's frame is made for.
+type look struct {
+	agent *Agent
+	want  Subscription
+	why   string // why there is no process to look at; else ""
+	view  *view  // nil: there is none
+	shown *view  // of the threads that the filter matches
+	group string // key of the group in full
+	cost  Cost
+	tells uint64 // of the cost
+	from  uint64 // number of the first point that the client lacks
+	next  uint64 // and of the first one that it will
+}
+
+// A panel is a member of frames, by the name it has in [Frame]. What is not asked for is neither made nor sent.
+type panel struct {
+	name   string
+	survey bool // it shows what surveys read
+
+	// Of a process: what is sent (nil: nothing), and on what of the look that depends, beside the view. Clients whose looks depend on the same share the encoding.
+	make func(*look) any
+	on   func(*look) string
+
+	none any      // is sent when there is no process; nil: nothing is
+	key  []string // members that tell its rows from each other; nil: it is always sent as a whole
+}
+
+func onProcess(*look) string  { return "" }
+func onCost(l *look) string   { return strconv.FormatUint(l.tells, 10) + " " + l.want.Filter }
+func onFilter(l *look) string { return l.want.Filter }
+func onScope(l *look) string  { return l.group + "\x00" + l.want.Scope + "\x00" + l.want.Filter }
+func onPoints(l *look) string { return strconv.FormatUint(l.from, 10) }
+
+// panels are all members of frames but the list of processes, in the order in which they are sent.
+var panels = []panel{
+	{name: "process", on: onCost, key: noRows,
+		make: func(l *look) any { return l.header() }},
+	{name: "scopes", on: onFilter, key: []string{"key"}, none: &Scopes{Rows: []ScopeRow{}},
+		make: func(l *look) any { return l.shown.tree() }},
+	{name: "groups", on: onScope, key: []string{"key"}, none: &Groups{Rows: []GroupRow{}},
+		make: func(l *look) any { return l.shown.groups(l.want.Scope, l.group) }},
+	{name: "stack", on: onScope, key: noRows, none: &Stack{Frames: []FrameRow{}, Examples: []ThreadRow{}},
+		make: func(l *look) any { return l.stack() }},
+	{name: "carriers", on: onProcess, key: []string{"id"}, none: &Carriers{Rows: []CarrierRow{}},
+		make: func(l *look) any { return l.view.carriers(l.view.asOf(l.view.made)) }},
+	{name: "schedulers", on: onProcess, key: []string{"id"}, none: &Schedulers{Rows: []SchedulerRow{}},
+		make: func(l *look) any { return l.view.schedulers() }},
+	{name: "pinSites", survey: true, on: onProcess, key: []string{"func", "file", "line", "reason"}, none: noSurvey().pins,
+		make: func(l *look) any { return l.view.seen.pins }},
+	{name: "delays", survey: true, on: onProcess, key: []string{"scope"}, none: noSurvey().delays,
+		make: func(l *look) any { return l.view.seen.delays }},
+	{name: "warnings", survey: true, on: onProcess, key: []string{"kind", "reason", "func", "file", "line"}, none: noSurvey().warnings,
+		make: func(l *look) any { return l.view.seen.warnings }},
+	{name: "findings", on: onProcess, key: []string{"key"}, none: &Findings{Rows: []FindingRow{}, Unjudged: []UnjudgedRow{}},
+		make: func(l *look) any { return l.view.findings() }},
+	{name: "events", on: onProcess, key: []string{"kind"}, none: &Events{Rows: []EventRow{}, Program: []ProgramRow{}},
+		make: func(l *look) any { return l.view.events() }},
+	{name: "points", on: onPoints,
+		make: func(l *look) any { return l.points() }},
+}
+
+// noRows is the key of a panel that has no rows, or none that are sent apart.
+var noRows = []string{}
+
+// panelNames are the names that a subscription can give.
+func panelNames() (names []string) {
+	for i := range panels {
+		names = append(names, panels[i].name)
+	}
+	return names
+}
+
+// header is the process as a whole, or why there is none.
+func (l *look) header() *Process {
+	if l.view == nil {
+		return &Process{Missing: l.why, Counts: make([]int, flight.StateCount), Cost: l.cost, Snapshot: Taken{Incomplete: []string{}}}
+	}
+	p := l.view.header(l.cost, l.agent.options.Interval)
+	if s := l.shown.snapshot; s != nil {
+		p.Snapshot.ChangeOver = int64(s.ChangeOver)
+	}
+	return p
+}
+
+// stack is the group in full, or why there is none.
+func (l *look) stack() *Stack {
+	none := &Groups{}
+	if l.group == "" {
+		none = l.shown.groups(l.want.Scope, "")
+	}
+	return l.shown.stack(l.group, none)
+}
+
+// points are the new points of the time line, or nil.
+func (l *look) points() any {
+	points, _, reset := l.view.history.since(l.from)
+	if len(points) == 0 && !reset {
+		return nil
+	}
+	return newPoints(points, reset)
+}
+
+// part is the panel as it is sent to a client with this look; nil: nothing is to be sent.
+func (p *panel) part(l *look) *part {
+	if l.view == nil {
+		if p.name == "process" {
+			return newPart(l.header(), p.key)
+		}
+		return newPart(p.none, p.key)
+	}
+	return l.view.shelf.part(p.name+"\x00"+p.on(l), func() *part { return newPart(p.make(l), p.key) })
+}
+
+// A processList is the list of all processes, encoded once for all clients.
+type processList struct {
+	mu   sync.Mutex
+	last listed
+}
+
+type listed struct {
+	rows []ProcessRow
+	part *part
+}
+
+// rows returns the list of processes as frames have it.
+func (a *Agent) rows() listed {
+	rows := a.allRows()
+	a.list.mu.Lock()
+	defer a.list.mu.Unlock()
+	if a.list.last.part == nil || !slices.Equal(a.list.last.rows, rows) {
+		a.list.last = listed{rows, newPart(rows, []string{"key"})}
+	}
+	return a.list.last
+}
+
+// A shelf keeps the parts of one view, for the clients that look at it.
+type shelf struct {
+	mu    sync.Mutex
+	parts map[string]*part
+}
+
+func (s *shelf) part(key string, make func() *part) *part {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, ok := s.parts[key]; ok {
+		return p
+	}
+	if s.parts == nil {
+		s.parts = map[string]*part{}
+	}
+	p := make()
+	s.parts[key] = p
+	return p
+}

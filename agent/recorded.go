@@ -1,0 +1,243 @@
+package agent
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/incident"
+	"github.com/vtscope/vtscope/recording"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// statusRecorded is the status of a process that a file tells of.
+const statusRecorded = "recorded"
+
+// maxMoments is how many moments of a recording are kept for pages that look at them.
+const maxMoments = 8
+
+// A past is a process that a recording or an incident bundle tells of.
+type past struct {
+	path   string
+	bundle *incident.Bundle // nil: a recording by itself
+	file   *recording.File  // nil: a bundle without one
+
+	reading sync.Mutex // held while file, or a moment of it, is read
+
+	mu struct {
+		sync.Mutex
+		moments []*follower // the newest last
+	}
+}
+
+// openRecorded opens a recording or a bundle.
+func openRecorded(path string) (*past, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, fmt.Errorf("%s: not a regular file", path))
+	}
+	var magic [16]byte
+	n, _ := io.ReadFull(f, magic[:])
+	r := &past{path: path}
+	switch {
+	case recording.IsRecording(magic[:n]):
+		r.file, err = recording.Open(path)
+	case bytes.HasPrefix(magic[:n], []byte("PK\x03\x04")):
+		if r.bundle, err = incident.Open(path); err != nil {
+			break
+		}
+		if events, none := r.bundle.Events(); none == nil {
+			if r.file, err = recording.NewFile(events, events.Size()); err != nil {
+				r.bundle.Close()
+			}
+		}
+	default:
+		err = fmt.Errorf("%s: neither a recording nor an incident bundle", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *past) close() error {
+	var errs []error
+	if r.file != nil {
+		errs = append(errs, r.file.Close())
+	}
+	if r.bundle != nil {
+		errs = append(errs, r.bundle.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// process describes the process, which is there no more, whatever became of it.
+func (r *past) process() flight.Process {
+	if r.bundle != nil {
+		p := &r.bundle.Manifest.Process
+		return flight.Process{PID: p.PID, Program: p.Program, Exe: p.Exe, GoVersion: p.GoVersion, Start: p.Started, Path: r.path, LastSeen: r.bundle.Manifest.Taken}
+	}
+	in := r.file.Info()
+	return flight.Process{PID: in.PID, Program: in.Program, Exe: in.Exe, GoVersion: in.GoVersion, Start: in.Started, Path: r.path, LastSeen: in.To}
+}
+
+// momentLocked returns what all threads did at a moment, "" for the end. The caller holds r.reading as long as it reads that.
+func (r *past) momentLocked(ctx context.Context, at string) (*recording.Moment, error) {
+	if r.file == nil {
+		return nil, refusal{http.StatusConflict, "the bundle has no recording: its threads are known by groups alone", "dump without parameters"}
+	}
+	when, err := r.file.When(at)
+	if err != nil {
+		return nil, refusal{http.StatusBadRequest, err.Error(), "at=12s"}
+	}
+	m, err := r.file.At(ctx, when)
+	if err != nil && ctx.Err() == nil {
+		err = refusal{http.StatusBadRequest, err.Error(), "at with a time in between, or without it for the end"}
+	}
+	return m, err
+}
+
+// snapshot returns that of a moment. Of a bundle without a moment it is the one in it.
+func (r *past) snapshot(ctx context.Context, at string, groups int) (*dump.Snapshot, error) {
+	if r.bundle != nil && at == "" {
+		if text, err := r.bundle.JSON("snapshot"); err == nil {
+			return dump.ParseJSON(text)
+		}
+	}
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	m, err := r.momentLocked(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	return dump.Take(ctx, m, dump.Options{MaxGroups: groups})
+}
+
+// document returns a page of a bundle as it was taken.
+func (r *past) document(part, format string) ([]byte, error) {
+	if r.bundle == nil {
+		return nil, refusal{http.StatusConflict, "a recording tells what threads did, and not its " + part, "dump?at=12s; or an incident bundle, which has them"}
+	}
+	text, err := r.bundle.Text(part)
+	if format == "json" {
+		text, err = r.bundle.JSON(part)
+	}
+	if err == nil && text == nil {
+		err = fmt.Errorf("the bundle has no %s as %s", part, format)
+	}
+	if err != nil {
+		return nil, refusal{http.StatusNotFound, err.Error(), "format=text"}
+	}
+	return text, nil
+}
+
+// addRecorded makes the process of a file one of those that are shown.
+func (a *Agent) addRecorded(path string) error {
+	r, err := openRecorded(path)
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	name := strings.Map(func(c rune) rune {
+		if c < 0x80 && (c == '.' || c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
+			return c
+		}
+		return '_' // what paths of the interface do not have
+	}, filepath.Base(path))
+	key := name
+	for n := 2; a.find(key) != nil; n++ {
+		key = fmt.Sprintf("%s-%d", name, n)
+	}
+	f, err := a.newRecorded(a.ctx, r, key, "")
+	if err != nil {
+		return errors.Join(fmt.Errorf("agent: %s: %w", path, err), r.close())
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.followers["recorded:"+key] = f
+	return nil
+}
+
+// newRecorded makes a follower that follows nothing: what there is to know of a moment it knows from the beginning.
+func (a *Agent) newRecorded(ctx context.Context, r *past, key, at string) (*follower, error) {
+	s, err := r.snapshot(ctx, at, a.maxGroups())
+	if err != nil {
+		return nil, err
+	}
+	p := r.process()
+	f := &follower{
+		agent: a, path: r.path, key: key, past: r, at: at,
+		open: func() (*flight.Reader, error) {
+			return nil, refusal{http.StatusConflict, "this is a file, and no process", "dump, or a process that runs"}
+		},
+		kick: make(chan struct{}, 1), results: make(chan result, 1), history: timeline{most: a.options.Points}, seen: noSurvey(), latest: s,
+	}
+	f.mu.wake = make(chan struct{})
+	v := f.newView(p)
+	v.version = 1
+	v.row.Status, v.row.Gone, v.row.Threads = statusRecorded, s.AsOf.UnixMilli(), s.Threads
+	v.process.LastSeen = s.AsOf
+	f.mu.view = v
+	return f, nil
+}
+
+// atMoment returns a follower for another moment of a recording.
+func (f *follower) atMoment(at string) *follower {
+	r := f.past
+	key := f.key + "@" + at
+	r.mu.Lock()
+	for _, m := range r.mu.moments {
+		if m.key == key {
+			r.mu.Unlock()
+			return m
+		}
+	}
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(f.agent.ctx, 10*time.Second)
+	defer cancel()
+	m, err := f.agent.newRecorded(ctx, r, key, at)
+	if err != nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.moments = append(r.mu.moments, m); len(r.mu.moments) > maxMoments {
+		r.mu.moments = r.mu.moments[1:]
+	}
+	return m
+}
+
+// source opens the threads of a process, or those of a moment of a recording.
+func (f *follower) source(ctx context.Context, at string) (dump.Source, func() error, error) {
+	if f.past != nil {
+		f.past.reading.Lock()
+		done := func() error { f.past.reading.Unlock(); return nil }
+		m, err := f.past.momentLocked(ctx, cmp.Or(at, f.at))
+		if err != nil {
+			done()
+			return nil, nil, err
+		}
+		return m, done, nil
+	}
+	if at != "" {
+		return nil, nil, refusal{http.StatusBadRequest, "at: this is a process, and no recording", "without it; or vtserve run.vtr"}
+	}
+	r, err := f.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	return r, r.Close, nil
+}
