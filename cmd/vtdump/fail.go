@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/filter"
 )
 
 // The exit codes.
@@ -46,13 +47,21 @@ func report(stderr io.Writer, err error) int {
 	code := exitFailed
 	var u usageError
 	var h hint
+	var wrong *filter.Error
+	point := ""
 	switch {
+	case errors.As(err, &wrong):
+		try, code, point = wrong.Try, exitUsage, wrong.Point()
 	case errors.As(err, &u):
 		try, code = u.try, exitUsage
 	case errors.As(err, &h):
 		try = h.try
 	}
 	fmt.Fprintf(stderr, "vtdump: %s\n", printable(strings.TrimPrefix(err.Error(), "flight: ")))
+	if point != "" {
+		text, below, _ := strings.Cut(point, "\n")
+		fmt.Fprintf(stderr, "    %s\n    %s\n", printable(text), below)
+	}
 	if try != "" {
 		fmt.Fprintf(stderr, "    try: %s\n", printable(try))
 	}

@@ -149,6 +149,48 @@ func TestFindingsSeeWhatLeaks(t *testing.T) {
 	child.WantExit(0)
 }
 
+// Each trouble is found with its scope and place, also where the machine is slow: with low thresholds.
+func TestFindingsSeeEachTrouble(t *testing.T) {
+	for _, c := range []struct {
+		fixture, check, threshold string
+		scope, place              string
+	}{
+		{"deadlock -kind locks", "deadlock", "2", "", "main.lockBoth"},
+		{"deadlock -kind carriers", "carriers-held", "100ms", "", "main.waitForOne"},
+		{"trouble -kind victims", "pinned", "5", "", "main.hold"},
+		{"trouble -kind monopoly", "hog", "200ms", "", "main.compute"},
+		{"trouble -kind spawn", "spawn-storm", "50", "requests/orders", "main.idle"},
+		{"trouble -kind timers", "timer-storm", "1000", "", ""},
+		{"trouble -kind queue", "unbounded-queue", "100", "requests/orders", ""},
+		{"trouble -kind park", "oldest-parked", "200ms", "requests", "main.wait"},
+	} {
+		t.Run(c.check, func(t *testing.T) {
+			words := strings.Fields(c.fixture)
+			path, child := fixture(t, words[0], words[1:]...)
+			seesFindings(t, path, func(d *findingsDoc) bool {
+				for _, f := range d.Findings {
+					if f.Check == c.check && (c.scope == "" || strings.Join(f.Scope, "/") == c.scope) && (c.place == "" || f.Place.Func == c.place) {
+						return true
+					}
+				}
+				return false
+			}, "--growth", "500ms", "--check", c.check+"="+c.threshold)
+			child.CloseStdin()
+			child.WantExit(0)
+		})
+	}
+}
+
+func TestFindingsFindNothingInAHealthyProgram(t *testing.T) {
+	path, child := fixture(t, "trouble")
+	r := vtdump(t, "findings", path, "--growth", "500ms", "--check", "carriers-held=20s", "--check", "hog=20s")
+	if r.code != exitDone || !strings.Contains(r.out, "  no findings\n") {
+		t.Errorf("got exit %d and\n%s", r.code, r.out)
+	}
+	child.CloseStdin()
+	child.WantExit(0)
+}
+
 func TestWaitsExplainsAStormOfAMillionWaiters(t *testing.T) {
 	n := 1_000_000
 	if testing.Short() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,6 +9,9 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/filter"
+	"github.com/vtscope/vtscope/incident"
+	"github.com/vtscope/vtscope/tracing/profile"
 )
 
 // settings is what the arguments ask for.
@@ -15,24 +19,49 @@ type settings struct {
 	command  command
 	target   string
 	targeted bool
+	more     []string // arguments after the target
 	help     bool
 	version  bool
 
-	format   string
-	top      int
-	depth    int
-	internal bool
-	growth   time.Duration
-	checks   checks
-	ascii    bool
-	color    string
-	width    int
+	format    string
+	top       int
+	depth     int
+	internal  bool
+	spent     bool // --used
+	filter    *filter.Filter
+	by        []dump.Dimension
+	similar   dump.Similarity
+	templates bool
+	growth    time.Duration
+	every     time.Duration
+	again     time.Duration // --watch
+	times     int
+	diffs     diffFlags
+	drill     drill
+	limits    limitFlags
+	marks     markFlags
+	checks    checks
+	ascii     bool
+	color     string
+	width     int
+
+	exporting exportOptions
+	profiled  time.Duration // --seconds
+
+	recording recordFlags
+	at        string // the moment of a replay
+	events    eventFlags
+
+	incident incidentFlags
+	memory   memoryFlags
+	yes      bool
+	remote   remoteFlags
 
 	used []*flagRow // flags that were given
 }
 
 // A command is what vtdump is asked to do. They are bits, so that a flag can be of several.
-type command uint8
+type command uint32
 
 const (
 	commandList command = 1 << iota
@@ -40,8 +69,24 @@ const (
 	commandScheduler
 	commandWaits
 	commandFindings
+	commandSettings
+	commandExport
+	commandIncident
+	commandWatch
+	commandOpen
+	commandRecord
+	commandReplay
+	commandEvents
+	commandDiff
+	commandCheck
+	commandCompletion
+	commandManual
+	commandMark
+	commandTop
+	commandProfile
 
-	everyCommand = commandList | commandThreads | commandScheduler | commandWaits | commandFindings
+	endOfCommands
+	everyCommand = endOfCommands - 1
 )
 
 // A form is a way to call vtdump. Parser, help and docs/cli.md derive from it.
@@ -49,24 +94,44 @@ type form struct {
 	command command
 	word    string // the first argument that is no flag; "" if the command has no name
 	target  bool   // it needs one
+	more    string // what further arguments are called; "" if it takes none
 	about   string
 	formats []string
 }
 
 var forms = []form{
-	{commandList, "", false, "list the processes that can be looked at", []string{"text", "json"}},
-	{commandThreads, "", true, "print the threads of one process, grouped by scope and stack", []string{"text", "json", "folded"}},
-	{commandScheduler, "scheduler", true, "print its schedulers: figures, delays, carriers, where threads were pinned", []string{"text", "json"}},
-	{commandWaits, "waits", true, "print who waits for whom: deadlocks first, then what is waited for and who holds it", []string{"text", "json"}},
-	{commandFindings, "findings", true, "check it for scopes that grow or were left, threads that wait too long or for nobody", []string{"text", "json"}},
+	{commandList, "", false, "", "list the processes that can be looked at", []string{"text", "json"}},
+	{commandThreads, "", true, "", "print the threads of one process, grouped by scope and stack", append([]string{"text", "json", "folded"}, wayNames(false)...)},
+	{commandTop, "top", true, "", "show it live on a terminal: scopes, groups, findings; ? tells the keys", []string{"text"}},
+	{commandScheduler, "scheduler", true, "", "print its schedulers: figures, delays, carriers, where threads were pinned", []string{"text", "json"}},
+	{commandWaits, "waits", true, "", "print who waits for whom: deadlocks first, then what is waited for and who holds it", []string{"text", "json"}},
+	{commandDiff, "diff", true, "[TARGET]", "print what changed from the first to the second: files of --json, moments run.vtr@5s, bundles, processes; of one process with --every", []string{"text", "json"}},
+	{commandFindings, "findings", true, "", "check it for deadlocks, pins, scopes that grow, storms of threads or timers, and other trouble", []string{"text", "json"}},
+	{commandCheck, "check", true, "", "check that it keeps limits, for scripts: --max-threads, --max-growth, --no-pins, --no-deadlock, --no-leaks", []string{"text", "json"}},
+	{commandMark, "mark", true, "GROUP MARK", "mark a group as good, suspicious or none in the file of --marks", []string{"text"}},
+	{commandSettings, "settings", true, "[CHANGE ...]", "print what its recorder records of each kind of events, or change it while it runs", []string{"text", "json"}},
+	{commandIncident, "incident", true, "", "take an incident bundle of it: all that is known of it now, in one file", []string{"text", "json"}},
+	{commandWatch, "watch", true, "", "take an incident bundle whenever one of the rules of --on comes true, until it is gone", []string{"text", "json"}},
+	{commandOpen, "open", true, "", "tell the story of an incident bundle, or print a part of it", []string{"text", "json"}},
+	{commandRecord, "record", true, "", "write all that it does to a file, until Ctrl-C, its end, or --for", []string{"text", "json"}},
+	{commandReplay, "replay", true, "", "print the threads of a recording as they were at a moment", append([]string{"text", "json", "folded"}, wayNames(true)...)},
+	{commandEvents, "events", false, "[TARGET]", "print the kinds of events that there are; of a process or a recording its events", []string{"text", "json"}},
+	{commandExport, "export", true, "", "write a recording in a format of other tools", exportNames()},
+	{commandProfile, "profile", true, "PROFILE", "write a profile for go tool pprof: " + strings.Join(profile.Names(), ", "), profileFormats},
+	{commandCompletion, "completion", true, "", "print what a shell needs to complete calls: bash, zsh or fish", []string{"text"}},
+	{commandManual, "manual", false, "", "print the manual page, for man: vtdump manual > vtdump.1", []string{"text"}},
 }
 
 // call writes "vtdump [FLAGS] scheduler TARGET".
 func (f *form) call() string {
 	words := []string{"vtdump", "[FLAGS]", f.word}
-	if f.target {
+	switch {
+	case f.command == commandCompletion:
+		words = append(words, "SHELL")
+	case f.target:
 		words = append(words, "TARGET")
 	}
+	words = append(words, f.more)
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
 
@@ -86,6 +151,12 @@ var targets = []targetRow{
 	{"PID", "the id of a process that runs, hangs, is stopped, or was killed"},
 	{"PROGRAM", "the name of a program, if one process runs it"},
 	{"FILE", "a flight file, such as /dev/shm/vtscope-1000/4711-99.flight"},
+	{"DUMP", "a file that vtdump --json has written: the threads as they were then"},
+	{"TRACES", "a goroutine dump of any Go program or one of the JDK; - is standard input"},
+	{"CORE", "a core file of the kernel, of gcore, or of dlv"},
+	{"BUNDLE", "an incident bundle: what the process did then"},
+	{"HOST:PORT/PID", "a process of an agent: vtserve, or a program with agent/auto; or the address of its page. HOST:PORT is its only process, or else lists them"},
+	{"RECORDING", "what vtdump record has written; run.vtr@12s is a moment of it"},
 }
 
 // A flagRow is a flag. Parser, help and docs/cli.md derive from it.
@@ -98,25 +169,132 @@ type flagRow struct {
 	set   func(s *settings, value string) error
 }
 
-var formats = []string{"text", "json", "folded"}
+var formats = slices.Concat([]string{"text", "json", "folded"}, wayNames(false), exportNames()) // pprof of profile is one of the ways
 
 var flags = []flagRow{
 	{"top", "", "N", "show the N largest groups and sum the others (default 20); of scheduler N lines of each list (default 10); of waits " +
-		"N groups (default 10); 0 shows all, and is the default in json and folded", commandThreads | commandScheduler | commandWaits,
+		"N groups (default 10); of diff N that grew and N that shrank (default 10); 0 shows all, and is the default in json and folded",
+		commandThreads | commandReplay | commandScheduler | commandWaits | commandDiff,
 		func(s *settings, v string) (err error) { s.top, err = natural(v); return }},
-	{"depth", "", "N", "show N frames of each stack (default: at most 8, as fit on a small page); 0 shows all", commandThreads,
+	{"depth", "", "N", "show N frames of each stack (default: at most 8, as fit on a small page; of diff 4); 0 shows all", commandThreads | commandReplay | commandDiff,
 		func(s *settings, v string) (err error) { s.depth, err = natural(v); return }},
-	{"internal", "", "", "show the frames of vtscope's and Go's runtime too", commandThreads,
+	{"filter", "", "FILTER", "only the threads that match, such as 'scope~\"req/.*\" state=parked wait>30s'; docs/filter.md has the language", commandThreads | commandReplay | commandDiff | commandCheck | commandTop | commandWaits,
+		func(s *settings, v string) (err error) { s.filter, err = filter.Parse(v); return }},
+	{"scope", "", "PATH", "only the scopes of this path and those below: names that follow each other, joined by \"/\", in which \"*\" is any text, such as 'requests/GET*'",
+		commandThreads | commandReplay | commandDiff | commandCheck | commandTop | commandWaits,
+		func(s *settings, v string) (err error) { s.drill.scope, err = filter.InScope(v); return }},
+	{"group", "", "KEY", "only this group, with all that its threads have in common: its key or the beginning of it, or N for the Nth largest", commandThreads | commandReplay,
+		func(s *settings, v string) error { s.drill.group = v; return nil }},
+	{"thread", "", "ID", "only this thread, with all that is known of it; of events only what it did", commandThreads | commandReplay | commandEvents,
+		func(s *settings, v string) (err error) { s.drill.thread, err = threadID(v); return }},
+	{"waits", "", "", "of --group, --scope or --filter: whom these threads wait for, who holds that and where the holder is", commandThreads,
+		func(s *settings, _ string) error { s.drill.waits = true; return nil }},
+	{"locals", "", "", "of --thread: the arguments and local variables of its frames too, inlined ones among them, without stopping it; vtdelve reads them", commandThreads,
+		func(s *settings, _ string) error { s.drill.locals = true; return nil }},
+	{"events", "", "", "of --thread: what it did, too, as far as it is still known", commandThreads,
+		func(s *settings, _ string) error { s.drill.events = true; return nil }},
+	{"marks", "", "FILE", "hide the groups that are marked good in FILE, and tell which are suspicious; of mark write it (default " + usualMarks + ")",
+		commandThreads | commandReplay | commandDiff | commandMark,
+		func(s *settings, v string) error { s.marks.file = v; return nil }},
+	{"note", "", "TEXT", "of mark: why", commandMark,
+		func(s *settings, v string) error { s.marks.note = v; return nil }},
+	{"by", "", "LIST", "group by these, the first outermost: scope, stack, state, reason, blocker, name, creator, scheduler, carrier, label:KEY; such as state,scope,stack", commandThreads | commandReplay,
+		func(s *settings, v string) (err error) { s.by, err = dump.ParseBy(v); return }},
+	{"similar", "", "HOW", "stacks count as one if they have the same lines (the default), functions, or shape: functions but for closures and type arguments; " +
+		"of mark functions is the default", commandThreads | commandReplay | commandDiff | commandCheck | commandMark | commandTop,
+		func(s *settings, v string) (err error) { s.similar, err = dump.ParseSimilarity(v); return }},
+	{"templates", "", "", "fold scopes whose names differ in numbers and ids only (done without it when there are more than 500 lines of scopes)", commandThreads | commandReplay | commandDiff | commandTop,
+		func(s *settings, _ string) error { s.templates = true; return nil }},
+	{"used", "", "", "tell of each scope how many of its threads have ended, and how long they ran, were ready and parked", commandThreads,
+		func(s *settings, _ string) error { s.spent = true; return nil }},
+	{"all-frames", "", "", "show the frames of vtscope's and Go's runtime too", commandThreads | commandReplay | commandDiff,
 		func(s *settings, v string) error { s.internal = true; return nil }},
 	{"growth", "", "DURATION", "take two snapshots so far apart, such as 2s, and mark what grew and shrank; of findings compare " +
-		"them (default 2s if the process runs)", commandThreads | commandFindings,
+		"them (default 2s if the process runs)", commandThreads | commandReplay | commandFindings | commandCheck,
 		func(s *settings, v string) (err error) { s.growth, err = duration(v); return }},
-	{"check", "", "NAME=N", "check NAME of findings finds from N on, or nothing with NAME=off: " + strings.Join(dump.CheckNames(), ", "), commandFindings,
+	{"check", "", "NAME=N", "check NAME of findings finds from N on, a whole number or a duration such as 500ms, or nothing with NAME=off: " + strings.Join(dump.CheckNames(), ", "), commandFindings,
 		func(s *settings, v string) error { return s.checks.set(v) }},
-	{"format", "f", "FORMAT", "text, json (one document) or folded (for flame graphs)", everyCommand,
+	{"max-threads", "", "N", "there are at most N threads", commandCheck,
+		func(s *settings, v string) (err error) { s.limits.MaxThreads, err = limit(v); return }},
+	{"max-growth", "", "N", "there are at most N threads more than --growth before (default 2s), or with N% at most so many percent more", commandCheck,
+		func(s *settings, v string) error { return s.limits.maxGrowth(v) }},
+	{"no-pins", "", "", "no thread has blocked and held its carrier, since the process began; with --filter, of the threads that live", commandCheck,
+		func(s *settings, _ string) error { s.limits.NoPins = true; return nil }},
+	{"no-deadlock", "", "", "no threads wait for each other in a circle", commandCheck,
+		func(s *settings, _ string) error { s.limits.NoDeadlock = true; return nil }},
+	{"no-leaks", "", "PATH", "no thread is left in the scopes of this path, as of --scope, and no such scope without its owner; may be given again", commandCheck,
+		func(s *settings, v string) error { return s.limits.noLeaks(v) }},
+	{"within", "", "DURATION", "look again for so long, until all limits are kept", commandCheck,
+		func(s *settings, v string) (err error) { s.limits.within, err = duration(v); return }},
+	{"on", "", "RULE", "a rule such as \"park > 5s in requests\"; may be given again", commandWatch,
+		func(s *settings, v string) error { return s.incident.on(v) }},
+	{"dir", "", "DIR", "keep bundles there (default: the working directory)", commandIncident | commandWatch,
+		func(s *settings, v string) error { s.incident.dir = v; return nil }},
+	{"budget", "", "SIZE", "the most that all bundles there may have together, such as 500MiB (default 1GiB): the oldest go", commandIncident | commandWatch,
+		func(s *settings, v string) (err error) { s.incident.budget, err = size(v); return }},
+	{"every", "", "DURATION", "of watch the shortest time between two bundles of one rule (default 10m); of diff compare the process with itself so long before, again and again; of top how often it looks (default 2s)", commandWatch | commandDiff | commandTop,
+		func(s *settings, v string) (err error) { s.every, err = duration(v); return }},
+	{"watch", "", "[INTERVAL]", "print again and again, on a terminal in place: --watch is --watch=2s", commandThreads | commandScheduler | commandWaits | commandFindings | commandCheck,
+		func(s *settings, v string) (err error) { s.again, err = interval(v); return }},
+	{"times", "", "N", "stop after N times of --every or --watch (default: Ctrl-C, or the end of the process)",
+		commandDiff | commandThreads | commandScheduler | commandWaits | commandFindings | commandCheck,
+		func(s *settings, v string) (err error) { s.times, err = natural(v); return }},
+	{"fail-on", "", "LIST", "exit with 1 if scopes or groups changed so: new, gone, grew, shrank; such as grew,new; with --every, at once", commandDiff,
+		func(s *settings, v string) (err error) { s.diffs.failOn, err = dump.ParseChanges(v); return }},
+	{"least", "", "N", "changes of fewer threads, or scopes, count as none (default 1)", commandDiff,
+		func(s *settings, v string) (err error) { s.diffs.least, err = natural(v); return }},
+	{"without", "", "PART", "leave a part out, such as cpu; may be given again: " + strings.Join(incident.PartNames(), ", "), commandIncident | commandWatch,
+		func(s *settings, v string) error { return s.incident.leaveOut(v) }},
+	{"part", "", "PART", "print this part of the bundle, as it is", commandOpen,
+		func(s *settings, v string) (err error) { s.incident.part, err = word(v, incident.PartNames()); return }},
+	{"format", "f", "FORMAT", "text, json (one document) or folded (for flame graphs); of threads also " + waysText() + "; of export " + strings.Join(exportNames(), " or ") +
+		" (default: as the name of the output ends); of profile pprof (the default) or text", everyCommand,
 		func(s *settings, v string) (err error) { s.format, err = word(v, formats); return }},
 	{"json", "", "", "the same as --format json", everyCommand,
 		func(s *settings, v string) error { s.format = "json"; return nil }},
+	{"output", "o", "FILE", "write to FILE (default of record and profile: named as the program, of export: as the recording); of export and profile it is there only when it " +
+		"is whole, and - is standard output", commandExport | commandRecord | commandProfile,
+		func(s *settings, v string) error { s.exporting.output = v; return nil }},
+	{"seconds", "", "N", "of profile: what happens in the next N seconds (default 10; of threads and leak what there is now, and with it the difference); of a recording, " +
+		"or a process that is gone, in the last N (default: all)", commandProfile,
+		func(s *settings, v string) (err error) { s.profiled, err = seconds(v); return }},
+	{"for", "", "DURATION", "record so long (default: until Ctrl-C)", commandRecord,
+		func(s *settings, v string) (err error) { s.recording.during, err = duration(v); return }},
+	{"last", "", "DURATION", "begin with what the process still knows of before, and keep at least so much of the newest, at most twice as much; of watch " +
+		"record all the time, so that bundles have so much", commandRecord | commandWatch,
+		func(s *settings, v string) (err error) { s.recording.last, err = duration(v); return }},
+	{"max-age", "", "DURATION", "keep at least so much of the newest, at most twice as much", commandRecord,
+		func(s *settings, v string) (err error) { s.recording.maxAge, err = duration(v); return }},
+	{"max-size", "", "SIZE", "keep at most so much, such as 100MB: the oldest goes", commandRecord,
+		func(s *settings, v string) (err error) { s.recording.maxSize, err = size(v); return }},
+	{"at", "", "TIME", "the moment: 12s after the beginning, -3s before the end, or a time such as 20:31:05 (default: the end)", commandReplay | commandThreads,
+		func(s *settings, v string) error { s.at = v; return nil }},
+	{"follow", "", "", "print events as they come, until Ctrl-C or the end of the process", commandEvents,
+		func(s *settings, v string) error { s.events.follow = true; return nil }},
+	{"kind", "", "NAME", "print events of this kind only, such as park, or one of the program's own; may be given again", commandEvents,
+		func(s *settings, v string) error { s.events.kinds = append(s.events.kinds, v); return nil }},
+	{"stats", "", "", "print how many events of each kind there were", commandEvents,
+		func(s *settings, v string) error { s.events.stats = true; return nil }},
+	{"cpu-profile", "", "FILE", "of export to jfr: a profile that Go's CPU profiler took meanwhile, for the method profiling of readers", commandExport,
+		func(s *settings, v string) error { s.exporting.cpuProfile = v; return nil }},
+	{"memory", "", "", "read the memory of the process, without a pause, and the stacks as they are there, even if there is a flight file", inMemory | commandTop,
+		func(s *settings, _ string) error { s.memory.read = true; return nil }},
+	{"stop", "", "", "stop the process while its memory is read, so that all is of one moment (about 1 µs for each thread)", inMemory,
+		func(s *settings, _ string) error { s.memory.Stop = true; return nil }},
+	{"yes", "", "", "do what would stop the process for long, or print more than 1 GiB: without it vtdump tells how much, and does not", inMemory | commandReplay,
+		func(s *settings, _ string) error { s.yes = true; return nil }},
+	{"mounted", "", "", "read its memory, and stop one OS thread at a time, for some microseconds, for the stacks of mounted threads", commandThreads,
+		func(s *settings, _ string) error { s.memory.Mounted = true; return nil }},
+	{"exe", "", "FILE", "the program that left the core file (default: the file it ran from)", inMemory,
+		func(s *settings, v string) error { s.memory.exe = v; return nil }},
+	{"token-file", "", "FILE", "of HOST:PORT: the token, in a file that only you can read (default: VTSCOPE_TOKEN, or the file that VTSCOPE_TOKEN_FILE names)", overNetwork,
+		func(s *settings, v string) error { s.remote.tokenFile = v; return nil }},
+	{"ca", "", "FILE", "of HOST:PORT: the certificates in PEM that sign the server's (default: the system's)", overNetwork,
+		func(s *settings, v string) error { s.remote.ca = v; return nil }},
+	{"cert", "", "FILE", "of HOST:PORT: the certificate in PEM by which the server knows you; with --key", overNetwork,
+		func(s *settings, v string) error { s.remote.cert = v; return nil }},
+	{"key", "", "FILE", "of HOST:PORT: the key of --cert", overNetwork,
+		func(s *settings, v string) error { s.remote.key = v; return nil }},
 	{"width", "", "N", "cut lines after N columns (default 100)", everyCommand,
 		func(s *settings, v string) (err error) {
 			if s.width, err = natural(v); err == nil && s.width < 40 {
@@ -166,13 +344,17 @@ func parse(args []string) (settings, error) {
 		switch {
 		case row.arg == "" && valued:
 			return s, usageError{fmt.Sprintf("%s takes no value", name), "--" + row.name}
-		case row.arg != "" && !valued:
+		case row.takes() && !valued:
 			if len(args) == 0 {
 				return s, usageError{fmt.Sprintf("%s needs a value", name), "--" + row.name + " " + row.arg + ": " + row.about}
 			}
 			value, args = args[0], args[1:]
 		}
-		if err := row.set(&s, value); err != nil {
+		err := row.set(&s, value)
+		if wrong := (*filter.Error)(nil); errors.As(err, &wrong) {
+			return s, wrong
+		}
+		if err != nil {
 			return s, usageError{fmt.Sprintf("%s %q: %v", name, value, err), "--" + row.name + " " + row.arg + ": " + row.about}
 		}
 		s.used = append(s.used, row)
@@ -193,11 +375,19 @@ func (s *settings) argument(arg string, target bool) error {
 			}
 		}
 	}
+	if s.targeted && (formOf(s.command).more != "" || s.command == commandCompletion && s.target == "words") {
+		s.more = append(s.more, arg)
+		return nil
+	}
 	if s.targeted {
 		try := "one call for each"
-		if s.command == commandThreads {
+		if _, err := time.ParseDuration(s.target); err == nil && s.again > 0 {
+			try = "--watch=" + s.target + " " + arg
+		} else if s.command == commandThreads {
 			if near := nearest(s.target, commandWords()); near != "" {
 				try = "vtdump " + near + " " + arg
+			} else {
+				try += "; or a command and then the target: vtdump -h lists them"
 			}
 		}
 		return usageError{fmt.Sprintf("more than one target: %q and %q", s.target, arg), try}
@@ -222,6 +412,12 @@ func commandWords() []string {
 // check reports what does not go together.
 func (s *settings) check() error {
 	f := formOf(s.command)
+	if f.target && !s.targeted && s.command == commandExport {
+		return usageError{"export needs a recording", "vtdump export run.vtr -o run" + exportFormats[0].endings[0]}
+	}
+	if f.target && !s.targeted && s.command == commandCompletion {
+		return usageError{"completion needs a shell", "vtdump completion bash, zsh or fish"}
+	}
 	if f.target && !s.targeted {
 		return usageError{f.word + " needs a target", "vtdump " + f.word + " PID, or vtdump -- " + f.word + " for a program of this name"}
 	}
@@ -236,10 +432,28 @@ func (s *settings) check() error {
 			return refused("--" + row.name)
 		}
 	}
+	if s.command == commandExport && !slices.ContainsFunc(s.used, func(r *flagRow) bool { return r.name == "format" || r.name == "json" }) {
+		s.format = "" // as the name of the output says
+		return nil
+	}
+	if s.command == commandProfile && !s.given("format") && !s.given("json") {
+		s.format = profileFormats[0]
+	}
 	if !slices.Contains(f.formats, s.format) {
 		return refused("--format " + s.format)
 	}
-	return nil
+	if s.times > 0 && s.every == 0 && s.again == 0 {
+		return usageError{"--times needs --watch, or --every of diff", s.call() + " " + s.target + " --watch --times " + strconv.Itoa(s.times)}
+	}
+	if err := s.drill.check(s); err != nil {
+		return err
+	}
+	return s.narrow()
+}
+
+// given reports whether a flag was given.
+func (s *settings) given(name string) bool {
+	return slices.ContainsFunc(s.used, func(r *flagRow) bool { return r.name == name })
 }
 
 func findFlag(name string) *flagRow {
@@ -263,10 +477,16 @@ func unknownFlag(name string) error {
 	return usageError{fmt.Sprintf("unknown flag %s", name), try}
 }
 
+// takes reports whether the flag needs a value. One whose value may be left out takes it after "=" alone.
+func (r *flagRow) takes() bool { return r.arg != "" && r.arg[0] != '[' }
+
 // usage writes "--top N".
 func (r *flagRow) usage() string {
 	if r.arg == "" {
 		return "--" + r.name
+	}
+	if !r.takes() {
+		return "--" + r.name + "[=" + r.arg[1:]
 	}
 	return "--" + r.name + " " + r.arg
 }
@@ -274,26 +494,7 @@ func (r *flagRow) usage() string {
 // checks is what the flags --check say.
 type checks struct{ dump.CheckOptions }
 
-func (c *checks) set(v string) error {
-	name, value, _ := strings.Cut(v, "=")
-	if _, err := word(name, dump.CheckNames()); err != nil {
-		return err
-	}
-	if value == "off" {
-		c.Off = append(c.Off, name)
-		return nil
-	}
-	n, err := natural(value)
-	if err != nil || n < 1 {
-		return fmt.Errorf("want %s=off, or a whole number from 1 on", name)
-	}
-	if c.Threshold == nil {
-		c.Threshold = map[string]int{}
-	}
-	c.Threshold[name] = n
-	c.Off = slices.DeleteFunc(c.Off, func(off string) bool { return off == name })
-	return nil
-}
+func (c *checks) set(v string) error { return c.Set(v) }
 
 func natural(v string) (int, error) {
 	n, err := strconv.ParseUint(v, 10, 31)

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/vtscope/vtscope/agent/trigger"
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 const summary = `vtdump shows what the threads of a vtscope process do: a tree of its scopes with counts, and in each
@@ -23,10 +25,32 @@ var examples = []example{
 	{"vtdump shop --growth 2s", "and what grows meanwhile?"},
 	{"vtdump 4711 --top 0 --depth 0 | less", "everything"},
 	{"vtdump --json 4711 | jq '.groups[0]'", "the largest group"},
+	{"vtdump 4711 --group 3f2a", "what have its threads in common?"},
+	{"vtdump 4711 --thread 5123 --events", "what does this one wait for?"},
+	{"vtdump diff 4711 --every 5s", "what changes in between?"},
+	{"vtdump diff before.json 4711 --fail-on grew --least 100", "does it leak since then?"},
+	{"vtdump diff run.vtr@5s run.vtr@9s --similar functions", "what happened in between?"},
+	{"vtdump 4711 --watch --top 5", "and from now on?"},
+	{"vtdump mark 4711 3f2a good --note 'heart beats'", "known: write it to vtdump.marks"},
+	{"vtdump 4711 --marks vtdump.marks", "what is left?"},
+	{"vtdump top 4711", "live, on a terminal"},
 	{"vtdump scheduler 4711", "who holds its carriers?"},
 	{"vtdump waits 4711", "who waits for whom, and for ever?"},
 	{"vtdump findings 4711", "does it leak threads or scopes?"},
+	{"vtdump check 4711 --no-leaks requests --no-deadlock", "is all well at the end?"},
 	{"vtdump findings 4711 --growth 1m --check unscoped=off", "slowly?"},
+	{"vtdump settings 4711 profile slice.threshold=5ms", "record more, from now on"},
+	{"vtdump export run.vtr -o run.jfr", "for jfr and JDK Mission Control"},
+	{"vtdump profile 4711 park", "where do they wait? for go tool pprof"},
+	{"vtdump incident 4711", "keep all that is known of it now"},
+	{"vtdump watch 4711 --on 'park > 5s in requests' --dir /tmp", "and when that happens"},
+	{"vtdump record 4711 -o run.vtr --for 30s", "what does it do meanwhile?"},
+	{"vtdump record 4711 --last 60s --max-size 100MB", "what led to it?"},
+	{"vtdump replay run.vtr --at 12s", "what did they do then?"},
+	{"vtdump events run.vtr --kind pinned --kind slice", "what happened, one line each"},
+	{"eval \"$(vtdump completion bash)\"", "complete words, pids and scopes"},
+	{"vtdump manual | man -l -", "this as a manual page"},
+	{"vtdump events", "what events are there?"},
 	{"vtdump --format folded 4711 | flamegraph.pl > threads.svg", "a flame graph of where threads wait"},
 }
 
@@ -39,7 +63,7 @@ or what is missing; and how old it is if the process is gone. Each line of the t
 with the threads in it and in the scopes below ("threads") and, where that differs, in itself
 ("own"). Sibling scopes of one name share a line: "checkout ×312". Below a scope stand its groups:
 
-    x 812 parked 31s..2m  median 40s   sleep
+    x 812 parked 31s..2m  median 40s   sleep   group 3f2a
       shop.(*Store).query       store.go:88
       shop.handleCheckout       checkout.go:41
       … 4 more
@@ -47,8 +71,26 @@ with the threads in it and in the scopes below ("threads") and, where that diffe
 
 812 threads have been parked for 31 s to 2 min, half of them for more than 40 s, because they
 sleep; then the innermost frames of the stack they share, and those that have waited longest.
+The key of a group is the same in each call: --group KEY tells more, --thread ID of one thread.
 "▲ 12" and "▼ 12" stand for threads more or less since the first snapshot of --growth. Frames of
 vtscope's runtime, of Go's runtime and of package iter are hidden unless there are no others.
+`},
+	{"Reading the page of diff", `    ▲ 212  grew    1,000 → 1,212         shop/requests/checkout ×312 → ×340
+
+212 threads more in scopes "checkout", of which there are 340 now. Scopes come first, with the
+threads of their own, then the groups: the threads of scopes of one path that have the same stack,
+whatever their states. A scope or group that was not there is new, and gone if it is not any more.
+What grew comes first, by how much; then what shrank. With --similar functions or shape, builds of
+a program with other lines can be compared. A file of --json has the filter of its call.
+`},
+	{"Marks", `A mark stands in a file that can be committed, a line for each group: good, or suspicious, with a
+note. It is of the path of the scope, without numbers and ids, and of the functions of the stack,
+so that it holds in other processes and builds; --similar lines or shape changes that. Groups that
+are marked good are hidden in dumps and diffs, and counted in a line at the top.
+`},
+	{"Keys of top", topKeysText() + `
+The first lines have the states, what carriers do, and what happened in a second; "▲ 12" is so
+many threads more than at the look before, every two seconds or as --every says.
 `},
 	{"Reading the page of scheduler", `Of each scheduler that tells figures:
 
@@ -93,12 +135,40 @@ counts threads that wait for nothing that others hold: they sleep, or wait for a
 A deadlock is named when each link of the circle is known. Whoever can go on, waits with a time
 limit, or is not known breaks it: conditions and channels, which anybody may signal, are in none.
 `},
-	{"Reading the page of findings", `Each finding has the name of its check, what was found, the place where most of these threads are,
-since when it has been so at least, some of the threads, and the page that tells what to do.
+	{"Reading the page of findings", `Each finding has the name of its check, how bad it is, what was found with evidence, the place
+where most of these threads are, since when it has been so at least, some of the threads, what was
+measured and from where on it is found, and the page that tells what to do.
 A process that runs is looked at twice; what needs that is not judged of one that is stopped or
 gone. The checks, with what --check changes:
 
 ` + checksText()},
+	{"Reading the page of check", `Limits that are not kept stand first, with the threads and places that are the reason, and the
+call that tells more of them. With --filter they are about the threads that match. Tests in Go
+check the same of their own process at their end: package dump/dumptest.
+`},
+	{"Reading the page of settings", `Of each kind of events: whether it is recorded, from which duration on, with how many frames of
+the stack, one in how many, and how many in a second of each carrier at most; and the default if
+that differs. Arguments change it in the process, at once and without a restart: default, profile,
+off or a file of settings, then single changes.
+
+KIND=on, KIND=off   record it or not
+` + propertiesText() + `cpu-time=on         measure how long threads are on a processor; costs system calls at each switch
+name=NAME           call these settings so
+
+A KIND with a dot in its name is of the program's own; NAME* stands for all that begin so.
+`},
+	{"Rules of watch", `A rule comes true when it is so, and was not so at the look before, a second earlier; with "for",
+when it has been so for so long. A bundle is taken then. PATH is names of scopes that follow each
+other, joined by "/", in which "*" is any text; "requests" stands for all scopes of that name, and
+those below.
+
+` + rulesText()},
+	{"Reading events", `20:36:24.097653     9  park            #2 "desk"  reason park  stack shop.(*Desk).run desk.go:109
+
+is the time, the carrier on which it happened ("-": none), the kind or the name that the program
+gave it, the thread, and the fields that say something. "missing here" stands where events were
+overwritten before they were read.
+`},
 	{"Status of a process", `running
 stopped  by SIGSTOP or a debugger
 ended    it closed its flight file
@@ -107,17 +177,49 @@ killed   it is gone without that: by a signal, a crash, or a return from main wi
 `},
 	{"JSON", `One document of the format "vtscope/dump/v1" with the same numbers, all frames and all groups;
 without a target "vtscope/processes/v1", of scheduler "vtscope/schedulers/v1", of waits
-"vtscope/waits/v1", of findings "vtscope/findings/v1". Durations are nanoseconds and end in _ns.
-The documentation of package dump describes each field.
+"vtscope/waits/v1", of findings "vtscope/findings/v1", of settings "vtscope/settings/v1", of diff
+"vtscope/diff/v1", of check "vtscope/verdict/v1", with --group "vtscope/group/v1", with --thread
+"vtscope/thread/v1", of record "vtscope/record/v1", of events without a target and with --stats
+"vtscope/events/v1"; else events are one object on each line. Durations are nanoseconds and end in
+_ns. The documentation of package dump describes each field.
 `},
 	{"Environment", `VTSCOPE_DIR   where flight files lie, if not in the default directory
 NO_COLOR      if not empty, no colour unless --color always
 `},
 	{"Exit codes", `0  done
 1  failed; standard error says why and what to try. Of waits also: there is a deadlock;
-   of findings: there are any
+   of findings: there are any; of watch: a rule came true; of diff: something changed as
+   --fail-on names; of check: a limit is not kept
 2  the call was not understood
 `},
+}
+
+// topKeysText explains each key.
+func topKeysText() string {
+	var b strings.Builder
+	for _, k := range topKeys {
+		fmt.Fprintf(&b, "%-12s  %s\n", k.names, k.about)
+	}
+	return b.String()
+}
+
+// rulesText explains each rule.
+func rulesText() string {
+	var b strings.Builder
+	for i := range trigger.Rules {
+		r := &trigger.Rules[i]
+		fmt.Fprintf(&b, "%s\n    %s\n", r.Syntax(), wrap(r.About, 4, 90))
+	}
+	return b.String()
+}
+
+// propertiesText explains what can be set of a kind of events.
+func propertiesText() string {
+	var b strings.Builder
+	for _, p := range flight.SettingProperties {
+		fmt.Fprintf(&b, "%-18s  %s\n", "KIND."+p.Name+"=", p.About)
+	}
+	return b.String()
 }
 
 // checksText explains each check.
@@ -125,7 +227,7 @@ func checksText() string {
 	var b strings.Builder
 	for i := range dump.Checks {
 		c := &dump.Checks[i]
-		fmt.Fprintf(&b, "%-14s  %s\n%-14s  (from %d on: %s)\n", c.Name, c.About, "", c.Threshold, c.Unit)
+		fmt.Fprintf(&b, "%-15s  %s\n%-15s  (%s, from %s)\n", c.Name, c.About, "", c.Severity, wrap(c.ThresholdText(), 18, 60))
 	}
 	return b.String()
 }
@@ -137,11 +239,15 @@ func helpText() string {
 	section := func(title string) { fmt.Fprintf(&b, "\n%s:\n", title) }
 	section("Usage")
 	for i := range forms {
-		fmt.Fprintf(&b, "  %-32s %s\n", forms[i].call(), wrap(forms[i].about, 35, 65))
+		call := forms[i].call()
+		if len(call) > 32 {
+			call += "\n" + strings.Repeat(" ", 34)
+		}
+		fmt.Fprintf(&b, "  %-32s %s\n", call, wrap(forms[i].about, 35, 65))
 	}
 	section("TARGET")
 	for _, t := range targets {
-		fmt.Fprintf(&b, "  %-22s %s\n", t.name, t.about)
+		fmt.Fprintf(&b, "  %-22s %s\n", t.name, wrap(t.about, 25, 75))
 	}
 	section("Flags, before or after the others")
 	for i := range flags {

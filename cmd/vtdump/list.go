@@ -88,6 +88,11 @@ func table(processes []flight.Process, now time.Time, s *settings) string {
 			fmt.Sprint(p.PID), dump.Cut(dump.Printable(p.Program), 40), dump.Span(end.Sub(p.Start)), dump.Thousands(p.Threads), status,
 		})
 	}
+	return columns(rows, s)
+}
+
+// columns aligns rows of five columns, of which the first is the head.
+func columns(rows [][]string, s *settings) string {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {

@@ -25,10 +25,14 @@ const asTarget = "VTDUMP_TEST_TARGET"
 func TestMain(m *testing.M) {
 	if what := os.Getenv(asTarget); what == heldTarget {
 		held()
+	} else if what == peakTarget {
+		peak()
 	} else if what == deadlockTarget {
 		deadlock()
 	} else if what == busyTarget {
 		busy()
+	} else if what == hundredTarget {
+		hundred()
 	} else if n, err := strconv.Atoi(what); err == nil {
 		target(n)
 	}
@@ -194,7 +198,7 @@ func TestOtherUsersFilesAreRefused(t *testing.T) {
 		cmd.Stderr = &errs
 		err := cmd.Run()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !strings.Contains(errs.String(), "try: sudo vtdump ") {
+		if !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !strings.Contains(errs.String(), "try: sudo vtdump ") || !strings.Contains(errs.String(), ", or as user 0, who runs it") {
 			t.Errorf("%s: got %v and %q, want exit 1 and a next step", target, err, errs.String())
 		}
 	}

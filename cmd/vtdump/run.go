@@ -9,14 +9,20 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/gdamore/tcell/v2"
+
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 // A world is what a call of vtdump can touch besides flight files.
 type world struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
-	terminal       bool // stdout is one
+	terminal       bool                         // stdout is one
+	watched        bool                         // stderr is one
+	screen         func() (tcell.Screen, error) // for top; nil: there is no terminal
+	size           func() (columns, rows int)   // of the terminal; 0: not known
 	getenv         func(string) string
 	now            func() time.Time
 }
@@ -25,7 +31,7 @@ type world struct {
 func run(ctx context.Context, args []string, w world) int {
 	s, err := parse(args)
 	if err == nil {
-		err = s.do(ctx, w)
+		err = s.withProgress(w, func(w world) error { return s.do(ctx, w) })
 	}
 	if err != nil {
 		return report(w.stderr, err)
@@ -34,17 +40,58 @@ func run(ctx context.Context, args []string, w world) int {
 }
 
 func (s *settings) do(ctx context.Context, w world) error {
+	if s.marks.file != "" && s.command != commandMark {
+		if err := s.readMarks(false); err != nil {
+			return err
+		}
+	}
 	switch {
 	case s.help:
 		return written(io.WriteString(w.stdout, helpText()))
 	case s.version:
 		return written(io.WriteString(w.stdout, versionText()))
+	case s.again > 0:
+		return s.repeat(ctx, w)
+	case s.command == commandMark:
+		return s.mark(ctx, w)
+	case s.command == commandCompletion:
+		return s.completion(ctx, w)
+	case s.command == commandManual:
+		return manual(w)
 	case s.command == commandList:
 		return list(w, s)
+	case s.command != commandDiff && isRemote(s.target):
+		return s.overNetwork(ctx, w)
+	case s.command == commandExport:
+		return s.export(ctx, w)
+	case s.command == commandEvents && !s.targeted:
+		return s.catalogue(w)
+	case s.command == commandEvents:
+		return s.printEvents(ctx, w)
+	case s.command == commandReplay, s.command == commandThreads && (isRecording(s.target) || s.at != "" && isBundle(s.target)):
+		return s.replay(ctx, w)
+	case s.command == commandProfile:
+		return s.profile(ctx, w)
+	case s.command == commandDiff:
+		return s.diff(ctx, w)
+	case isRecording(s.target):
+		return hint{fmt.Errorf("%s: a recording tells what its threads did; %s needs something else", s.target, formOf(s.command).word),
+			"vtdump replay " + s.target + ", or vtdump events " + s.target}
+	case s.at != "":
+		return hint{fmt.Errorf("--at: %s is no recording", s.target), "vtdump record " + s.target + " first"}
+	case s.command == commandOpen || isBundle(s.target):
+		return s.bundle(w)
+	case s.command == commandThreads && isTraces(s.target):
+		return s.traces(ctx, w)
+	case isDump(s.target):
+		return s.dumpFile(w)
+	}
+	if done, err := s.fromMemory(ctx, w); done {
+		return err
 	}
 	r, err := open(s.call(), s.target, w.now())
 	if err != nil {
-		return err
+		return s.withoutFile(ctx, w, err)
 	}
 	defer r.Close()
 	switch s.command {
@@ -54,6 +101,18 @@ func (s *settings) do(ctx context.Context, w world) error {
 		return s.waits(ctx, w, r)
 	case commandFindings:
 		return s.findings(ctx, w, r)
+	case commandCheck:
+		return s.checkLimits(ctx, w, r)
+	case commandTop:
+		return s.live(ctx, w, r)
+	case commandSettings:
+		return s.recorded(ctx, w, r)
+	case commandIncident:
+		return s.takeIncident(ctx, w, r)
+	case commandWatch:
+		return s.watch(ctx, w, r)
+	case commandRecord:
+		return s.record(ctx, w, r)
 	}
 	return s.threads(ctx, w, r)
 }
@@ -75,10 +134,19 @@ func (s *settings) schedulers(ctx context.Context, w world, r *flight.Reader) er
 
 // waits prints who waits for whom, and returns errFound if there is a deadlock.
 func (s *settings) waits(ctx context.Context, w world, r *flight.Reader) error {
-	all, err := dump.TakeWaits(ctx, r)
+	take := func() (*dump.Waits, error) { return dump.TakeWaits(ctx, r) }
+	if !s.filter.Empty() {
+		take = func() (*dump.Waits, error) { return dump.TakeWaitsOf(ctx, r, "", s.takeOptions()) }
+	}
+	all, err := take()
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.target, err)
 	}
+	return s.printWaits(w, all)
+}
+
+// printWaits returns errFound if there is a deadlock.
+func (s *settings) printWaits(w world, all *dump.Waits) (err error) {
 	if s.format == "json" {
 		if s.top > 0 {
 			all.KeepTop(s.top)
@@ -152,8 +220,17 @@ func refuseGrowth(status dump.Status) error {
 }
 
 // threads prints the threads of a process.
-func (s *settings) threads(ctx context.Context, w world, r *flight.Reader) error {
-	snap, err := dump.Take(ctx, r, dump.Options{})
+func (s *settings) threads(ctx context.Context, w world, r dump.Source) error {
+	if done, err := s.one(ctx, w, r); done {
+		return err
+	}
+	if done, err := s.listed(ctx, w, r); done {
+		return err
+	}
+	if len(s.by) > 0 {
+		return s.table(ctx, w, r)
+	}
+	snap, err := dump.Take(ctx, r, s.takeOptions())
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.target, err)
 	}
@@ -166,14 +243,14 @@ func (s *settings) threads(ctx context.Context, w world, r *flight.Reader) error
 }
 
 // second takes another snapshot and compares it with the first.
-func (s *settings) second(ctx context.Context, r *flight.Reader, first *dump.Snapshot) (*dump.Snapshot, error) {
+func (s *settings) second(ctx context.Context, r dump.Source, first *dump.Snapshot) (*dump.Snapshot, error) {
 	if status := first.Process.Status; status != dump.StatusRunning {
 		return nil, refuseGrowth(status)
 	}
 	if err := pause(ctx, s.growth); err != nil {
 		return nil, err
 	}
-	snap, err := dump.Take(ctx, r, dump.Options{})
+	snap, err := dump.Take(ctx, r, s.takeOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +259,12 @@ func (s *settings) second(ctx context.Context, r *flight.Reader, first *dump.Sna
 }
 
 func (s *settings) print(w world, snap *dump.Snapshot) error {
+	s.marks.known.Apply(snap)
 	if s.top > 0 && s.format != "text" {
 		snap.KeepTop(s.top)
+	}
+	if done, err := s.fromGroups(w, snap); done {
+		return err
 	}
 	switch s.format {
 	case "json":
@@ -194,9 +275,28 @@ func (s *settings) print(w world, snap *dump.Snapshot) error {
 	return written(0, dump.Text(w.stdout, snap, s.textOptions(w)))
 }
 
+func (s *settings) takeOptions() dump.Options {
+	return dump.Options{Filter: s.filter, Similar: s.similar, Templates: s.templates}
+}
+
+// table prints the threads of a source, grouped as --by says.
+func (s *settings) table(ctx context.Context, w world, r dump.Source) error {
+	t, err := dump.TakeTable(ctx, r, s.by, s.takeOptions())
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.target, err)
+	}
+	if s.format == "json" {
+		if s.top > 0 {
+			t.KeepTop(s.top)
+		}
+		return written(0, dump.TableJSON(w.stdout, t))
+	}
+	return written(0, dump.TableText(w.stdout, t, s.textOptions(w)))
+}
+
 func (s *settings) textOptions(w world) dump.TextOptions {
 	return dump.TextOptions{
-		Top: orDefault(s.top), Depth: orDefault(s.depth), Internal: s.internal,
+		Top: orDefault(s.top), Depth: orDefault(s.depth), Internal: s.internal, Used: s.spent,
 		ASCII: s.ascii, Color: s.colored(w), Width: s.width,
 	}
 }
@@ -231,6 +331,6 @@ func versionText() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		version = info.Main.Version
 	}
-	return fmt.Sprintf("vtdump %s %s %s/%s\nreads flight format %d, writes %s, %s, %s and %s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		flight.FormatVersion, dump.Format, dump.SchedulersFormat, dump.WaitsFormat, dump.FindingsFormat)
+	return fmt.Sprintf("vtdump %s %s %s/%s\nreads flight format %d, writes %s, %s, %s, %s and %s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		flight.FormatVersion, dump.Format, dump.SchedulersFormat, dump.WaitsFormat, dump.FindingsFormat, dump.SettingsFormat)
 }

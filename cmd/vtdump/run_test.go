@@ -78,7 +78,7 @@ func TestHelpExplainsEveryFlagOnANarrowPage(t *testing.T) {
 	for _, arg := range []string{"-h", "--help"} {
 		help := succeeds(t, arg)
 		for i := range forms {
-			if !strings.Contains(help, "  "+forms[i].call()+" ") {
+			if !strings.Contains(help, "  "+forms[i].call()) {
 				t.Errorf("%s does not mention %q", arg, forms[i].call())
 			}
 		}
@@ -99,7 +99,7 @@ func TestHelpExplainsEveryFlagOnANarrowPage(t *testing.T) {
 }
 
 func TestVersionNamesTheFormats(t *testing.T) {
-	if out := succeeds(t, "--version"); !strings.Contains(out, "flight format 1") || !strings.Contains(out, dump.Format) || !strings.Contains(out, dump.SchedulersFormat) ||
+	if out := succeeds(t, "--version"); !strings.Contains(out, "flight format 2") || !strings.Contains(out, dump.Format) || !strings.Contains(out, dump.SchedulersFormat) ||
 		!strings.Contains(out, dump.WaitsFormat) || !strings.Contains(out, dump.FindingsFormat) {
 		t.Errorf("got %q", out)
 	}
@@ -112,7 +112,7 @@ func TestCallsThatAreNotUnderstood(t *testing.T) {
 	}{
 		{"--tops 4711", "unknown flag --tops\n    try: --top N"},
 		{"--tpo=3 4711", "try: --top N"},
-		{"--int 4711", "try: --internal"},
+		{"--all 4711", "try: --all-frames"},
 		{"-json 4711", "unknown flag -json\n    try: --json"},
 		{"--xyzzy", "unknown flag --xyzzy\n    try: vtdump -h"},
 		{"-x", "unknown flag -x"},
@@ -122,11 +122,16 @@ func TestCallsThatAreNotUnderstood(t *testing.T) {
 		{"--depth x 4711", `--depth "x": want a whole number`},
 		{"--growth 2 4711", "want a duration such as 500ms"},
 		{"--growth 0s 4711", "want more than 0"},
-		{"--format xml 4711", "want text, json or folded"},
+		{"--format xml 4711", "want text, json, folded"},
 		{"--color=blue", "want auto, always or never"},
 		{"--width 10", "want at least 40"},
 		{"--json=yes 4711", "--json takes no value"},
 		{"4711 4712", "more than one target"},
+		{"--watch 1s 4711", "try: --watch=1s 4711\n"},
+		{"frobnicate 4711", "or a command and then the target"},
+		{"top 127.0.0.1:1/4711", "try: vtdump --watch 127.0.0.1:1/4711\n"},
+		{"diff 127.0.0.1:1/4711 --every 1s", "try: vtdump --json 127.0.0.1:1/4711 > before.json, later"},
+		{"watch 127.0.0.1:1/4711 --on deadlock", "try: vtdump watch there\n"},
 		{"--top 3", "--top needs a target"},
 		{"--format folded", "needs a target"},
 		{"0", "0 is no pid"},
@@ -147,7 +152,7 @@ func TestCallsThatAreNotUnderstood(t *testing.T) {
 
 func TestFlagsStandBeforeAndAfterTheTarget(t *testing.T) {
 	for _, args := range []string{
-		"--top 7 --internal --format json 4711", "4711 --top=7 --internal --json", "--top=7 4711 -f json --internal", "--internal -f=json --top 7 -- 4711",
+		"--top 7 --all-frames --format json 4711", "4711 --top=7 --all-frames --json", "--top=7 4711 -f json --all-frames", "--all-frames -f=json --top 7 -- 4711",
 	} {
 		s, err := parse(strings.Split(args, " "))
 		if err != nil {
@@ -210,7 +215,7 @@ func TestErrorsOfStandardOutputFail(t *testing.T) {
 }
 
 func TestNearestWordIsLikeIt(t *testing.T) {
-	words := []string{"top", "depth", "internal", "growth", "format", "json"}
+	words := []string{"top", "depth", "all-frames", "growth", "format", "json"}
 	for s, want := range map[string]string{
 		"tops": "top", "to": "top", "dept": "depth", "dpeth": "depth", "formt": "format", "jsn": "json", "zzz": "", "": "", strings.Repeat("x", 10000): "",
 	} {

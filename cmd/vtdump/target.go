@@ -57,6 +57,9 @@ func open(call, target string, now time.Time) (*flight.Reader, error) {
 		names[i] = p.Program
 	}
 	try := "vtdump, for a list"
+	if process, at := splitMoment(target); at != "" && process != "" {
+		try = "vtdump " + process + ", which shows it as it is now; a moment is of a recording: vtdump record " + process + ", then vtdump FILE.vtr@" + at
+	}
 	if near := nearest(target, names); near != "" {
 		try = call + " " + near
 	}
@@ -127,7 +130,7 @@ func explain(call, target string, err error) error {
 	case errors.Is(err, flight.ErrNoProcess), errors.Is(err, fs.ErrNotExist):
 		try = "vtdump, for a list"
 	case errors.Is(err, flight.ErrPermission), errors.Is(err, fs.ErrPermission):
-		try = "sudo " + call + " " + target + ", or as the user who runs the program"
+		try = "sudo " + call + " " + target + ", or as " + ownerOf(target)
 	case errors.Is(err, flight.ErrNotVtscope):
 		try = "vtdump, for a list; a program is on it from its first thread on, unless it runs with\n" +
 			"     VTSCOPE=off or private, or with a VTSCOPE_DIR that is not set here"

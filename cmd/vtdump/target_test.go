@@ -75,7 +75,7 @@ func TestTargetIsAPidOrAFileOrAProgram(t *testing.T) {
 		out := succeeds(t, target)
 		for _, want := range []string{
 			fmt.Sprintf("(pid %d)  1,000 threads in 3 scopes   timed-parked 999  mounted 1\ntaken in ", os.Getpid()),
-			", no pause; complete\n", `owner #1 "main"`, "x 999 timed-parked 31", "shop.(*Store).query  store.go:88\n", "   sleep\n",
+			", no pause; complete\n", `owner #1 "main"`, "x 999 timed-parked 31", "shop.(*Store).query  store.go:88\n", "   sleep   group ",
 		} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: want %q in\n%s", target, want, out)
@@ -151,6 +151,17 @@ func TestGrowthMarksWhatChanged(t *testing.T) {
 	}
 }
 
+// stranger starts a process that has no recorder, and returns its id.
+func stranger(t *testing.T) string {
+	t.Helper()
+	c := exec.Command("sleep", "60")
+	if err := c.Start(); err != nil {
+		t.Skipf("no program to look at: %v", err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	return strconv.Itoa(c.Process.Pid)
+}
+
 func TestTargetsThatCannotBeRead(t *testing.T) {
 	f := recorded(t)
 	dir := t.TempDir()
@@ -167,8 +178,9 @@ func TestTargetsThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(t, exitFailed, "no such process", "999999999")
-	fails(t, exitFailed, "not a vtscope process", "1")
+	fails(t, exitFailed, "not a vtscope process", stranger(t))
 	fails(t, exitFailed, "no vtscope process and no file of this name", "nosuchprogram")
+	fails(t, exitFailed, "a moment is of a recording: vtdump record nosuchprogram, then", "nosuchprogram@5s")
 	fails(t, exitFailed, "try: vtdump "+program(t), program(t)+"x")
 	fails(t, exitFailed, "no such file", "./nothing")
 	fails(t, exitFailed, "./empty", write("empty", ""))

@@ -134,7 +134,7 @@ func TestFindingsOfAProcessThatRunsAreComparedAndOfADeadOneJudgedByOneLook(t *te
 	live := flighttest.Write(t, spec)
 	r := vtdump(t, "findings", live.Path, "--growth", "1ms")
 	if r.code != exitFailed || r.errors != "" || !strings.Contains(r.out, "1 finding\n") || !strings.Contains(r.out, "; compared with ") ||
-		!strings.Contains(r.out, "\nunscoped   150 threads were started outside of any scope\n") || strings.Contains(r.out, "not judged") {
+		!strings.Contains(r.out, "\nunscoped info   150 threads were started outside of any scope\n") || strings.Contains(r.out, "not judged") {
 		t.Errorf("got exit %d, %q and\n%s", r.code, r.errors, r.out)
 	}
 	if out := succeeds(t, "findings", live.Path, "--growth", "1ms", "--check", "unscoped=151", "--check", "scope-growth=off"); !strings.Contains(out, "no findings\n") ||

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/memory"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// memoryFlags are what flags say of reading a process from its memory.
+type memoryFlags struct {
+	read bool // even if there is a flight file
+	memory.Options
+	exe string // of a core
+}
+
+func (f *memoryFlags) any() bool { return f.read || f.Stop || f.Mounted }
+
+// inMemory are the commands for which what is in memory will do.
+const inMemory = commandThreads | commandScheduler | commandWaits | commandFindings | commandCheck
+
+// fromMemory does a command with the memory of a process, if flags want that, the target is a core file, or there is no flight file.
+// done is false if none of that is so.
+func (s *settings) fromMemory(ctx context.Context, w world) (done bool, err error) {
+	core := memory.IsCore(s.target)
+	if s.memory.exe != "" && !core {
+		return true, usageError{"--exe is for core files", s.call() + " " + s.target + " without it"}
+	}
+	if !core && !s.memory.any() {
+		return false, nil
+	}
+	if s.command&inMemory == 0 && (core || s.command != commandTop) {
+		return true, usageError{fmt.Sprintf("%s is a core file, and %s needs a process", s.target, formOf(s.command).word), "vtdump " + s.target}
+	}
+	if s.growth > 0 && (core || s.memory.Stop) {
+		return true, usageError{"--growth: all is stopped", "without --growth"}
+	}
+	var src *memory.Source
+	if core {
+		if s.memory.any() {
+			return true, usageError{s.target + " is a core file: all of it is memory, and nothing runs", "vtdump " + s.target}
+		}
+		src, err = memory.OpenCore(s.target, s.memory.exe)
+	} else {
+		src, err = s.attach(w)
+	}
+	if err != nil {
+		return true, s.explainMemory(err)
+	}
+	return true, s.outOf(ctx, w, src)
+}
+
+// attach opens the memory of the process that the target names.
+func (s *settings) attach(w world) (*memory.Source, error) {
+	pid, err := strconv.Atoi(s.target)
+	if err != nil {
+		r, err := open(s.call(), s.target, w.now())
+		if err != nil {
+			return nil, err
+		}
+		p := r.Process()
+		r.Close()
+		if !p.Status.Live() {
+			return nil, hint{fmt.Errorf("%s: the process is gone, and its memory with it", s.target), s.call() + " " + s.target + " without --memory, --stop and --mounted"}
+		}
+		pid = p.PID
+	}
+	if err := s.mayStop(pid); err != nil {
+		return nil, err
+	}
+	return memory.Attach(pid, s.memory.Options)
+}
+
+// withoutFile does the command in memory when there is no flight file; why says so. It returns why if there is no recorder in memory either.
+func (s *settings) withoutFile(ctx context.Context, w world, why error) error {
+	pid, err := strconv.Atoi(s.target)
+	if err != nil || !errors.Is(why, flight.ErrNotVtscope) || s.command&(inMemory|commandTop) == 0 {
+		return why
+	}
+	src, err := memory.Attach(pid, memory.Options{})
+	if errors.Is(err, flight.ErrPermission) {
+		return s.explainMemory(err)
+	}
+	if err != nil {
+		return why
+	}
+	fmt.Fprintf(w.stderr, "vtdump: process %d has no flight file: read in its memory\n", pid)
+	return s.outOf(ctx, w, src)
+}
+
+// A closer is a source that is to be closed.
+type closer interface {
+	dump.Source
+	Close() error
+}
+
+// source opens what the target names: a core file, a flight file, or a process that has none.
+func (s *settings) source(w world) (closer, error) {
+	if memory.IsCore(s.target) {
+		src, err := memory.OpenCore(s.target, s.memory.exe)
+		if err != nil {
+			return nil, s.explainMemory(err)
+		}
+		return src, nil
+	}
+	r, err := open(s.call(), s.target, w.now())
+	if err == nil {
+		return r, nil
+	}
+	pid, pidErr := strconv.Atoi(s.target)
+	if pidErr != nil || !errors.Is(err, flight.ErrNotVtscope) {
+		return nil, err
+	}
+	src, attachErr := memory.Attach(pid, memory.Options{})
+	if attachErr != nil {
+		return nil, err
+	}
+	return src, nil
+}
+
+// outOf prints what the command says of a source, and closes it.
+func (s *settings) outOf(ctx context.Context, w world, src *memory.Source) error {
+	out := w.stdout
+	var page bytes.Buffer
+	if s.memory.Stop { // until the process goes on nobody is waited for
+		w.stdout = &page
+	}
+	var err error
+	switch s.command {
+	case commandScheduler:
+		err = s.schedulers(ctx, w, src.Reader)
+	case commandWaits:
+		err = s.waits(ctx, w, src.Reader)
+	case commandFindings:
+		err = s.findings(ctx, w, src.Reader)
+	case commandCheck:
+		err = s.checkLimits(ctx, w, src)
+	case commandTop:
+		err = s.live(ctx, w, src)
+	default:
+		err = s.threads(ctx, w, src)
+	}
+	closed := src.Close()
+	if cost := src.Cost(); cost != "" {
+		fmt.Fprintf(w.stderr, "vtdump: %s\n", cost)
+	}
+	if _, wErr := page.WriteTo(out); wErr != nil && (err == nil || err == errFound) {
+		return written(0, wErr)
+	}
+	if err == nil {
+		err = closed
+	}
+	return err
+}
+
+// explainMemory adds the next step to an error of opening memory.
+func (s *settings) explainMemory(err error) error {
+	var denied *memory.Denied
+	switch {
+	case errors.As(err, new(hint)), errors.As(err, new(usageError)):
+		return err
+	case errors.As(err, &denied):
+		return hint{named(s.target, err), denied.Try}
+	case errors.Is(err, memory.ErrNoCore):
+		return hint{named(s.target, err), "a core file of the kernel, of gcore, or of dlv's dump"}
+	case memory.IsCore(s.target) && strings.Contains(err.Error(), "is cut"):
+		return hint{named(s.target, err), "the whole core file: " + s.target + " ends before its segments do; was there room on the disk, and no limit (ulimit -c)?"}
+	case errors.Is(err, flight.ErrNotVtscope):
+		return hint{named(s.target, err), "vtdump, for a list; in memory a program is found from its first thread on, unless it runs with VTSCOPE=off"}
+	case memory.IsCore(s.target) && errors.Is(err, flight.ErrFormat):
+		return hint{named(s.target, err), "its flight file, PID-STARTTIME.flight, beside the core; for the next time: the kernel leaves shared memory out of\n" +
+			"     cores unless bit 3 of coredump_filter is set, which the recorder sets where it may"}
+	}
+	return explain(s.call(), s.target, err)
+}
+
+var _ dump.Source = (*memory.Source)(nil)

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vtscope/vtscope/agent"
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/flight/flighttest"
+)
+
+// remoteSpec is a process with 30 threads that are parked in a scope.
+func remoteSpec() flighttest.Spec {
+	return flighttest.Spec{
+		Scopes:  []flighttest.Scope{{Name: "requests"}},
+		Stacks:  []flighttest.Stack{{{Func: "example.com/shop.handle", File: "/src/shop.go", Line: 41}}},
+		Threads: 30,
+		Thread: func(int) flighttest.Thread {
+			return flighttest.Thread{Scope: 1, Stack: 1, State: flight.StateParked, Reason: flight.ReasonSleep, Age: time.Minute}
+		},
+	}
+}
+
+// serveAgent serves an agent that follows one process, and returns its HOST:PORT.
+func serveAgent(t *testing.T, over func(http.Handler) *httptest.Server) (address string, server *httptest.Server) {
+	t.Helper()
+	file := flighttest.Write(t, remoteSpec())
+	a, err := agent.New(agent.Options{Dirs: []string{file.Dir}, Interval: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := over(a.Handler())
+	t.Cleanup(func() { a.Close(); s.Close() })
+	return s.Listener.Addr().String(), s
+}
+
+func TestAnAgentsAddressIsATarget(t *testing.T) {
+	at, _ := serveAgent(t, httptest.NewServer)
+	pid := fmt.Sprint(os.Getpid())
+	for _, target := range []string{at, at + "/" + pid, "http://" + at, "http://" + at + "/" + pid, "http://" + at + "/#process=" + pid + "&scope=root"} {
+		if out := succeeds(t, target); !strings.Contains(out, "30 threads") || !strings.Contains(out, "requests") {
+			t.Errorf("vtdump %s: %s", target, out)
+		}
+	}
+	snap, err := dump.ParseJSON([]byte(succeeds(t, "--json", at, "--scope", "requests", "--filter", "state=parked")))
+	if err != nil || snap.Threads != 30 || snap.Filter == "" {
+		t.Errorf("json: %v, %d threads, filter %q", err, snap.Threads, snap.Filter)
+	}
+	for _, args := range [][]string{
+		{"--by", "state"}, {"--group", "1"}, {"--thread", "1"}, {"--format", "jdk"}, {"--format", "html"}, {"scheduler"}, {"waits"}, {"settings"}, {"--top", "1", "--ascii", "--width", "50"},
+	} {
+		if out := succeeds(t, append(args, at)...); out == "" {
+			t.Errorf("vtdump %q %s: nothing", args, at)
+		}
+	}
+	marks := filepath.Join(t.TempDir(), "marks.json")
+	succeeds(t, "mark", at, "1", "good", "--marks", marks)
+	if out := succeeds(t, at, "--marks", marks); !strings.Contains(out, "good") {
+		t.Errorf("with the largest group marked as good: %s", out)
+	}
+	if r := vtdump(t, "diff", at, at, "--json"); r.code != exitDone || !strings.Contains(r.out, dump.DiffFormat) {
+		t.Errorf("diff of an agent's process with itself: exit %d, %s", r.code, r.errors)
+	}
+	if r := vtdump(t, "findings", at, "--growth", "10ms"); r.code > exitFailed || r.out == "" {
+		t.Errorf("findings: exit %d, %s", r.code, r.errors)
+	}
+	name := filepath.Join(t.TempDir(), "run.vtr")
+	if out := succeeds(t, "record", at, "--for", "100ms", "-o", name); !strings.Contains(out, name) {
+		t.Errorf("record: %s", out)
+	}
+	if out := succeeds(t, name); !strings.Contains(out, "30 threads") {
+		t.Errorf("the recording: %s", out)
+	}
+}
+
+func TestAnAgentWithNoProcessIsAListOfNone(t *testing.T) {
+	a, err := agent.New(agent.Options{Dirs: []string{flighttest.Dir(t)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(a.Handler())
+	t.Cleanup(func() { a.Close(); s.Close() })
+	at := s.Listener.Addr().String()
+	if r := vtdump(t, at); r.code != exitDone || r.out != "" || !strings.Contains(r.errors, "try: ") {
+		t.Errorf("text: exit %d, %q, %q", r.code, r.out, r.errors)
+	}
+	var list struct{ Processes []remoteRow }
+	if err := json.Unmarshal([]byte(succeeds(t, "--json", at)), &list); err != nil || list.Processes == nil || len(list.Processes) != 0 {
+		t.Errorf("json: %v, %+v", err, list)
+	}
+	fails(t, exitFailed, "0 processes: which?", "waits", at)
+}
+
+func TestAnAgentThatCannotBeAskedIsToldWithTheNextStep(t *testing.T) {
+	at, _ := serveAgent(t, httptest.NewServer)
+	secure, server := serveAgent(t, httptest.NewTLSServer)
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := closed.Addr().String()
+	closed.Close()
+	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) }))
+	t.Cleanup(stranger.Close)
+	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(401)
+		w.Write([]byte(`{"type":"error","error":"no token","try":"a token"}`))
+	}))
+	t.Cleanup(locked.Close)
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+		try  string
+	}{
+		{[]string{nobody}, exitFailed, "connection refused", "vtserve on that machine"},
+		{[]string{at + "/1"}, exitFailed, "it follows no process 1", "vtdump " + at + ", for a list"},
+		{[]string{"https://" + at}, exitFailed, at, "http://" + at},
+		{[]string{"https://" + secure}, exitFailed, "certificate", "--ca FILE"},
+		{[]string{stranger.Listener.Addr().String()}, exitFailed, "a list that is none", "vtserve prints"},
+		{[]string{locked.Listener.Addr().String()}, exitFailed, "no token", "VTSCOPE_TOKEN_FILE"},
+		{[]string{"top", at}, exitUsage, "an agent's address", "vtdump --watch " + at},
+		{[]string{"record", at}, exitUsage, "needs --for", "--for 10s"},
+		{[]string{"--thread", "1", "--locals", at}, exitUsage, "of this machine", "without it"},
+		{[]string{"--thread", "999", at}, exitFailed, "thread", "filter"},
+		{[]string{"settings", at, "park.stak=off"}, exitFailed, "stak", "docs/settings.md"},
+		{[]string{"incident", at}, exitFailed, "keeps no incidents", "--incidents DIR"},
+		{[]string{at, "--token-file", "/nothing/there"}, exitFailed, "/nothing/there", "try: "},
+	} {
+		fails(t, c.code, c.want, c.args...)
+		fails(t, c.code, c.try, c.args...)
+	}
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := succeeds(t, "https://"+secure, "--ca", ca); !strings.Contains(out, "30 threads") {
+		t.Errorf("with --ca: %s", out)
+	}
+	if out := succeeds(t, secure, "--ca", ca); !strings.Contains(out, "30 threads") {
+		t.Errorf("with --ca and no scheme: %s", out)
+	}
+}
+
+func TestTargetsThatLookLikeAddressesAreTold(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("file:1", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for target, want := range map[string]bool{
+		"box:7070": true, "box.example:7070/4711": true, "[::1]:7070/shop": true, "127.0.0.1:80": true, "https://box": true, "http://box/debug/vt/4711-9": true, "unix:/run/vt.sock": true,
+		"4711": false, "shop": false, "run.vtr@12s": false, "/dev/shm/x": false, "./a:1": false, "file:1": false, "run.vtr@20:31:05": false, "a b:1": false,
+	} {
+		if got := isRemote(target); got != want {
+			t.Errorf("isRemote(%q) is %v, want %v", target, got, want)
+		}
+	}
+	for target, want := range map[string][2]string{
+		"box:1":                               {"box:1", ""},
+		"box:1/shop":                          {"box:1", "shop"},
+		"https://box/debug/vt/":               {"https://box/debug/vt", ""},
+		"https://box/debug/vt/4711":           {"https://box/debug/vt", "4711"},
+		"http://box:1/#process=4711-9&scope=": {"http://box:1", "4711-9"},
+		"unix:/run/vt.sock":                   {"unix:/run/vt.sock", ""},
+	} {
+		if a, p := splitRemote(target); a != want[0] || p != want[1] {
+			t.Errorf("%s is split into %q and %q, want %q", target, a, p, want)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/goroutines"
+	"github.com/vtscope/vtscope/dump/jdk"
+	"github.com/vtscope/vtscope/dump/memory"
+)
+
+// fromStdin is the target that is standard input.
+const fromStdin = "-"
+
+// isTraces reports whether a target is a dump that somebody else has written: of goroutines, or of the JDK.
+func isTraces(target string) bool {
+	if target == fromStdin {
+		return true
+	}
+	info, err := os.Stat(target)
+	if err != nil || !info.Mode().IsRegular() || memory.IsCore(target) {
+		return false
+	}
+	f, err := os.Open(target)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	b := make([]byte, 512)
+	n, _ := io.ReadFull(f, b)
+	return jdk.IsDump(b[:n]) || !bytes.HasPrefix(bytes.TrimLeft(b[:n], " \t\r\n"), []byte("{")) && goroutines.IsDump(b[:n])
+}
+
+// traces prints the threads of a dump that somebody else has written.
+func (s *settings) traces(ctx context.Context, w world) error {
+	if s.growth > 0 {
+		return hint{errors.New("--growth: a dump is of one moment"), "vtdump diff, of two dumps that vtdump --json has written"}
+	}
+	src, err := s.readTraces(w)
+	if errors.Is(err, goroutines.ErrNone) && s.target != fromStdin { // then it is a program's name, or nothing
+		r, err := open(s.call(), s.target, w.now())
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		return s.threads(ctx, w, r)
+	}
+	if err != nil {
+		return hint{fmt.Errorf("%s: %w", s.target, err), "a goroutine dump of Go, such as that of /debug/pprof/goroutine?debug=2, or a thread dump of the JDK in JSON"}
+	}
+	return s.threads(ctx, w, src)
+}
+
+func (s *settings) readTraces(w world) (dump.Source, error) {
+	o := goroutines.Options{Name: "standard input", At: w.now()}
+	from := w.stdin
+	if s.target != fromStdin {
+		f, err := os.Open(s.target)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		o.Name, o.File = filepath.Base(s.target), s.target
+		if info, err := f.Stat(); err == nil {
+			o.At = info.ModTime()
+		}
+		from = f
+	}
+	if from == nil {
+		return nil, errors.New("there is no standard input")
+	}
+	b := bufio.NewReaderSize(from, 64<<10)
+	begin, err := b.Peek(512)
+	if err != nil && err != io.EOF && len(begin) == 0 {
+		return nil, err
+	}
+	if !jdk.IsDump(begin) {
+		return goroutines.Read(b, o)
+	}
+	r, err := jdk.Read(b)
+	if err != nil {
+		return nil, err
+	}
+	p, at := r.Process(), r.At()
+	if p.Path = o.File; p.Program == "" {
+		p.Program = o.Name
+	}
+	if at.Equal(time.Time{}) {
+		at = o.At
+	}
+	r.Describe(p, at)
+	return r, nil
+}
