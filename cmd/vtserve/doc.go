@@ -2,10 +2,13 @@
 //
 //	vtserve              # every vtscope process of this user, on http://127.0.0.1:7070
 //	vtserve 4711         # only this one
+//	vtserve run.vtr      # the process that a recording, or an incident bundle, tells of
+//	vtserve --connect https://box:7070,token-file=box.token,ca=box.pem
 //	vtserve --demo       # starts a small web shop with 100,000 threads and shows it
 //
 // It reads flight files from outside: what it shows is not paused and need not cooperate. It listens on
-// loopback addresses only, since the page has no password.
+// loopback or a Unix socket, and answers its own user; on other addresses it asks for tokens or certificates, by TLS, and refuses to start without:
+// docs/security.md.
 //
 // # Concurrency
 //
@@ -14,6 +17,6 @@
 //
 // # Where to start reading
 //
-// flags.go is the table that parser and help derive from, run.go the way from arguments to the end, demo.go
-// the child process.
+// flags.go is the table that parser and help derive from, run.go the way from arguments to the end, access.go who may
+// ask, sources.go what is shown, demo.go the child process.
 package main

@@ -4,19 +4,37 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"net/netip"
+	"math"
 	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/vtscope/vtscope/agent/access"
+	"github.com/vtscope/vtscope/agent/trigger"
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/tracing/otel"
 )
 
 // settings are what the arguments say.
 type settings struct {
-	addr    string
+	reached
 	demo    bool
 	threads int
 	shop    string
-	pids    []int
+	sources
+	local bool // beside files and other agents too
+
+	incidents string // directory
+	rules     []trigger.Rule
+	checks    dump.CheckOptions
+
+	otlp     string // where to send; "": as the environment says
+	sampling []otel.Rule
+	profiles time.Duration // 0: not sent
+
+	maxCPU    float64 // of one processor; 0: no limit
+	maxMemory uint64  // bytes; 0: no limit
 }
 
 // A flagRow is a flag. Parser and help derive from the table.
@@ -28,9 +46,66 @@ type flagRow struct {
 }
 
 var flags = []flagRow{
-	{"addr", "ADDR", "listen on this loopback address; port 0 takes any free one (default " + defaultAddr + ")", func(s *settings, v string) error {
-		s.addr = v
-		return checkAddr(v)
+	{"addr", "ADDR", "listen on this address, HOST:PORT or unix:PATH; port 0 takes any free one; may be given again (default " + defaultAddr + ")", func(s *settings, v string) error {
+		s.addrs = append(s.addrs, v)
+		return access.CheckAddress(v)
+	}},
+	{"tls-cert", "FILE", "speak TLS with this certificate, in PEM, which --tls-key belongs to", func(s *settings, v string) error {
+		s.cert = v
+		return nil
+	}},
+	{"tls-key", "FILE", "the key of --tls-cert, which only its owner may read", func(s *settings, v string) error {
+		s.key = v
+		return nil
+	}},
+	{"client-ca", "FILE", "let in who has a certificate that one of these signed; with the unit \"operate\" they may change things", func(s *settings, v string) error {
+		s.clientCA = v
+		return nil
+	}},
+	{"token-file", "FILE", "let in who shows one of these tokens, one a line: read TOKEN, or operate TOKEN; see docs/security.md", func(s *settings, v string) error {
+		s.tokenFile = v
+		return nil
+	}},
+	{"host", "NAME", "answer requests for this name too; may be given again", func(s *settings, v string) error {
+		s.hosts = append(s.hosts, v)
+		return nil
+	}},
+	{"redact", "RULE", "hide what a rule matches from all, such as 'name=~/card-\\d+/'; may be given again", func(s *settings, v string) error {
+		s.redact = append(s.redact, v)
+		_, err := access.ParseRules(v)
+		return err
+	}},
+	{"audit", "FILE", "append a line for each action and each refusal, as JSON (default: standard error, as text)", func(s *settings, v string) error {
+		s.audit = v
+		return nil
+	}},
+	{"max-cpu", "PART", fmt.Sprintf("save cost above this part of a processor, step by step, and say so on the page; 0: never (default %v)", defaultMaxCPU), func(s *settings, v string) (err error) {
+		if s.maxCPU, err = strconv.ParseFloat(v, 64); err != nil || !(s.maxCPU >= 0) || math.IsInf(s.maxCPU, 0) {
+			return fmt.Errorf("not a number of processors, such as 0.5")
+		}
+		return nil
+	}},
+	{"max-memory", "MB", fmt.Sprintf("the same above so many MB of memory; 0: never (default %d)", defaultMaxMemory>>20), func(s *settings, v string) error {
+		n, err := strconv.ParseUint(v, 10, 32)
+		if err != nil {
+			return fmt.Errorf("not a number of MB")
+		}
+		s.maxMemory = n << 20
+		return nil
+	}},
+	{"otlp", "URL", "send spans, metrics and log records of what is followed there, such as http://localhost:4318; more by OTEL_… variables: see docs/opentelemetry.md", func(s *settings, v string) error {
+		s.otlp = v
+		return nil
+	}},
+	{"sampling", "RULES", "which scopes and threads become spans, such as \"requests: keep=0.01 slow=250ms; cache*: off\": see docs/opentelemetry.md", func(s *settings, v string) (err error) {
+		s.sampling, err = otel.ParseRules(v)
+		return err
+	}},
+	{"otlp-profiles", "EVERY", "send profiles of waits, too, every so often, such as 1m: the protocol of profiles is in development", func(s *settings, v string) (err error) {
+		if s.profiles, err = time.ParseDuration(v); err != nil || s.profiles < time.Second {
+			return fmt.Errorf("not a duration of a second at least")
+		}
+		return nil
 	}},
 	{"demo", "", "start the fixture shop, a small web shop, as a child process and show it", func(s *settings, v string) error {
 		s.demo = v == "true"
@@ -47,11 +122,33 @@ var flags = []flagRow{
 		s.shop = v
 		return nil
 	}},
+	{"check", "NAME=N", "a check of the page's findings finds from N on, a whole number or a duration such as 500ms, or nothing with NAME=off; may be given again: see docs/findings", func(s *settings, v string) error {
+		return s.checks.Set(v)
+	}},
+	{"connect", "AGENT", "show the processes of another agent too: HOST:PORT, unix:PATH or https://HOST:PORT, and then maybe ,token-file=FILE ,ca=FILE ,cert=FILE ,key=FILE; may be given again", func(s *settings, v string) error {
+		return s.connect(v)
+	}},
+	{"local", "", "with --connect or a FILE: follow the processes of this machine too", func(s *settings, v string) error {
+		s.local = v == "true"
+		return nil
+	}},
+	{"incidents", "DIR", "keep incident bundles there: of --on, and of POST /api/v1/processes/PID/incident", func(s *settings, v string) error {
+		s.incidents = v
+		return nil
+	}},
+	{"on", "RULE", "take a bundle of a process when the rule comes true, such as \"park > 5s in requests\"; may be given again: see vtdump -h", func(s *settings, v string) error {
+		r, err := trigger.Parse(v)
+		s.rules = append(s.rules, r)
+		return err
+	}},
 }
 
 const (
-	defaultAddr    = "127.0.0.1:7070"
+	defaultAddr    = access.DefaultListen
 	defaultThreads = 100_000
+
+	defaultMaxCPU    = 0.5
+	defaultMaxMemory = 256 << 20
 )
 
 // boolRow is a flag without a value.
@@ -64,7 +161,7 @@ func (b boolRow) IsBoolFlag() bool   { return true }
 // parse reads the arguments; flags and pids may come in any order. The error is for the user, or
 // [flag.ErrHelp].
 func parse(args []string) (*settings, error) {
-	s := &settings{addr: defaultAddr, threads: defaultThreads}
+	s := &settings{threads: defaultThreads, maxCPU: defaultMaxCPU, maxMemory: defaultMaxMemory}
 	set := flag.NewFlagSet("vtserve", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	for _, row := range flags {
@@ -77,48 +174,63 @@ func parse(args []string) (*settings, error) {
 	}
 	for {
 		if err := set.Parse(args); err != nil {
+			if name, ok := strings.CutPrefix(err.Error(), unknownFlag); ok {
+				return nil, fmt.Errorf("unknown flag --%s", strings.TrimLeft(name, "-"))
+			}
 			return nil, err
 		}
 		if set.NArg() == 0 {
 			break
 		}
-		pid, err := strconv.Atoi(set.Arg(0))
-		if err != nil || pid < 1 {
-			return nil, fmt.Errorf("%q is not a pid", set.Arg(0))
+		if err := s.add(set.Arg(0)); err != nil {
+			return nil, err
 		}
-		s.pids = append(s.pids, pid)
 		args = set.Args()[1:]
 	}
-	if s.demo && len(s.pids) > 0 {
-		return nil, fmt.Errorf("--demo and a pid: choose one")
+	if err := s.checkSources(); err != nil {
+		return nil, err
+	}
+	if len(s.rules) > 0 && s.incidents == "" {
+		return nil, fmt.Errorf("--on needs --incidents DIR")
 	}
 	return s, nil
 }
 
-// checkAddr refuses whatever other machines could reach: the page has no password yet.
-func checkAddr(addr string) error {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return fmt.Errorf("not of the form HOST:PORT")
-	}
-	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return fmt.Errorf("%q is not a port", port)
-	}
-	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return fmt.Errorf("not a loopback address: the page has no password, so other machines must not reach it (ssh -L carries it to another machine)")
-	}
-	return nil
-}
-
 func help() string {
 	var b strings.Builder
-	b.WriteString("usage: vtserve [flags] [PID...]\n" +
+	b.WriteString("usage: vtserve [flags] [PID... | FILE...]\n" +
 		"Follows vtscope processes and serves a page that shows their threads, live.\n" +
-		"Without a PID it follows every vtscope process of this user, also those that start later.\n\n")
+		"Without a PID it follows every vtscope process of this user, also those that start later.\n" +
+		"A FILE is a recording or an incident bundle: its process is shown as it was, at its end,\n" +
+		"or as PROCESS@12s on the page.\n\n")
 	for _, row := range flags {
-		fmt.Fprintf(&b, "  %-16s %s\n", strings.TrimSpace("--"+row.name+" "+row.arg), row.about)
+		fmt.Fprintf(&b, "  %-21s %s\n", strings.TrimSpace("--"+row.name+" "+row.arg), wrap(row.about, 24, 76))
 	}
-	fmt.Fprintf(&b, "  %-16s %s\n", "-h, --help", "print this")
+	fmt.Fprintf(&b, "  %-21s %s\n", "-h, --help", "print this")
 	b.WriteString("\nExit codes: 0 done, 1 failed, 2 usage.\nSee also: vtdump -h.\n")
 	return b.String()
 }
+
+// wrap breaks a text into lines of at most so many columns, and indents all but the first.
+func wrap(text string, indent, columns int) string {
+	var b strings.Builder
+	col := 0
+	for _, w := range strings.Fields(text) {
+		n := utf8.RuneCountInString(w)
+		switch {
+		case col == 0:
+		case col+1+n > columns:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			col = 0
+		default:
+			b.WriteByte(' ')
+			col++
+		}
+		b.WriteString(w)
+		col += n
+	}
+	return b.String()
+}
+
+// unknownFlag is what package flag says of a flag that there is none of; the name follows.
+const unknownFlag = "flag provided but not defined: -"

@@ -6,12 +6,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
+	"runtime/debug"
 	"syscall"
 	"time"
 
 	"github.com/vtscope/vtscope/agent"
+	"github.com/vtscope/vtscope/agent/access"
+	"github.com/vtscope/vtscope/incident"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -32,7 +33,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		report(stderr, hint{err, "vtserve -h"})
 		return 2
 	}
-	if err := serve(ctx, s, stdout, stderr); err != nil {
+	policy, audit, err := s.policy(stderr)
+	if err != nil {
+		report(stderr, withHint(err))
+		return 2
+	}
+	defer audit.Close()
+	if err := serve(ctx, s, policy, stdout, stderr); err != nil {
 		report(stderr, err)
 		return 1
 	}
@@ -47,24 +54,51 @@ func report(w io.Writer, err error) {
 }
 
 // serve listens first, so that a port in use is told before anything is started.
-func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err error) {
+func serve(ctx context.Context, s *settings, policy *access.Policy, stdout, stderr io.Writer) (err error) {
 	for _, pid := range s.pids {
 		if err := checkPID(pid); err != nil {
 			return err
 		}
 	}
-	listener, err := net.Listen("tcp", s.addr)
+	listeners, err := s.listenAll(policy)
 	if err != nil {
-		return listenError(s.addr, err)
+		return err
 	}
-	defer listener.Close()
+	for _, l := range listeners {
+		defer l.Close()
+	}
 
 	options := agent.Options{
-		PIDs: s.pids,
+		Checks: s.checks,
+		Access: policy,
+		MaxCPU: s.maxCPU, MaxMemory: s.maxMemory,
 		Warn: func(what string) { fmt.Fprintf(stderr, "vtserve: %s\n", what) },
 	}
-	address := "http://" + listener.Addr().String()
-	fmt.Fprintf(stdout, "vtserve: %s\n", address)
+	if err := s.show(&options); err != nil {
+		return err
+	}
+	if s.maxMemory > 0 {
+		// The garbage collector tries first, before anything is left out.
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(int64(s.maxMemory / 10 * 9)))
+	}
+	if s.incidents != "" {
+		if options.Incidents, err = incident.OpenStore(incident.Options{Dir: s.incidents, Take: incident.TakeOptions{Profile: policy.Redactor().Profile}}); err != nil {
+			return hint{err, "--incidents DIR, another directory"}
+		}
+		options.Rules = s.rules
+	}
+	telemetry, err := newTelemetry(s)
+	if err != nil {
+		return err
+	}
+	if err := telemetry.attach(&options); err != nil {
+		return err
+	}
+	defer telemetry.stop(options.Warn)
+	address := policy.URL(listeners[0])
+	for _, l := range listeners {
+		fmt.Fprintf(stdout, "vtserve: %s\n%s", policy.URL(l), howToReach(policy.URL(l)))
+	}
 	if s.demo {
 		demo, err := startDemo(ctx, s, stdout, stderr)
 		if err != nil {
@@ -76,20 +110,27 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	}
 
 	a, err := agent.New(options)
+	if err != nil && len(s.files) > 0 {
+		err = hint{err, "a file that vtdump record or vtdump incident wrote"}
+	}
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	server := &http.Server{
-		Handler:           a.Handler(),
-		ReadHeaderTimeout: 5 * time.Second,
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
+	if err := telemetry.start(ctx, a, options.Warn); err != nil {
+		return err
 	}
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
+	server := policy.Server(a.Handler())
+	done := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() { done <- server.Serve(l) }()
+	}
 	select {
 	case err := <-done:
+		server.Close()
+		for range len(listeners) - 1 {
+			<-done
+		}
 		return fmt.Errorf("serve %s: %w", address, err)
 	case <-ctx.Done():
 	}
@@ -99,7 +140,9 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	if err := server.Shutdown(patience); err != nil {
 		server.Close()
 	}
-	<-done
+	for range listeners {
+		<-done
+	}
 	return nil
 }
 

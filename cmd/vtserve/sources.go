@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/vtscope/vtscope/agent"
+	"github.com/vtscope/vtscope/agent/access"
+)
+
+// sources is what is shown.
+type sources struct {
+	pids    []int
+	files   []string
+	remotes []access.ClientOptions
+}
+
+// add takes an argument that is no flag: a pid, or a file.
+func (s *sources) add(arg string) error {
+	if pid, err := strconv.Atoi(arg); err == nil {
+		if pid < 1 {
+			return fmt.Errorf("%q is not a pid", arg)
+		}
+		s.pids = append(s.pids, pid)
+		return nil
+	}
+	if _, err := os.Stat(arg); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%q is neither a pid nor a file: want a recording, or an incident bundle", arg)
+		}
+		return err
+	}
+	s.files = append(s.files, arg)
+	return nil
+}
+
+// connect takes the value of --connect: an address, and what its server demands.
+func (s *sources) connect(v string) error {
+	address, rest, _ := strings.Cut(v, ",")
+	o := access.ClientOptions{Address: address}
+	for rest != "" {
+		var part string
+		part, rest, _ = strings.Cut(rest, ",")
+		name, file, _ := strings.Cut(part, "=")
+		to := map[string]*string{"token-file": &o.TokenFile, "ca": &o.CA, "cert": &o.Certificate, "key": &o.Key}[name]
+		if to == nil || file == "" {
+			return fmt.Errorf("%q: want ADDRESS, and then maybe ,token-file=FILE ,ca=FILE ,cert=FILE and ,key=FILE", part)
+		}
+		*to = file
+	}
+	s.remotes = append(s.remotes, o)
+	return nil
+}
+
+// check refuses what cannot be done together.
+func (s *settings) checkSources() error {
+	switch {
+	case s.demo && len(s.pids) > 0:
+		return errors.New("--demo and a pid: choose one")
+	case len(s.redact) > 0 && len(s.files) > 0:
+		return errors.New("--redact and a file: what a file tells is not hidden; vtserve without the file")
+	case len(s.redact) > 0 && len(s.remotes) > 0:
+		return errors.New("--redact and --connect: what another agent tells it must hide itself")
+	}
+	return nil
+}
+
+// options adds the sources to those of the agent. Without a pid and a demo, files and other agents are all that is shown.
+func (s *settings) show(o *agent.Options) error {
+	o.PIDs, o.Files = s.pids, s.files
+	o.NoLocal = len(s.files)+len(s.remotes) > 0 && len(s.pids) == 0 && !s.demo && !s.local
+	for _, r := range s.remotes {
+		c, err := access.NewClient(r)
+		if err != nil {
+			for _, made := range o.Remotes {
+				made.Client.Close()
+			}
+			var no *access.Refusal
+			if errors.As(err, &no) {
+				return hint{err, no.Try}
+			}
+			return hint{err, "--connect HOST:PORT, or https://HOST:PORT,token-file=FILE"}
+		}
+		o.Remotes = append(o.Remotes, agent.Remote{Name: nameOf(r.Address), Client: c})
+	}
+	return nil
+}
+
+// nameOf makes the name of a remote agent of its address: host, port, and what else there is.
+func nameOf(address string) string {
+	if _, rest, ok := strings.Cut(address, "://"); ok {
+		address = rest
+	}
+	name := strings.Map(func(c rune) rune {
+		if c < 0x80 && (c == '.' || c == '-' || c == ':' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
+			return c
+		}
+		return '_'
+	}, strings.Trim(address, "/"))
+	return strings.Trim(name, "_")
+}

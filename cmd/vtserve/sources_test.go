@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vtscope/vtscope/agent"
+	"github.com/vtscope/vtscope/recording"
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/flight/flighttest"
+)
+
+// recordedFile is a recording of a process with ten threads.
+func recordedFile(t *testing.T) string {
+	t.Helper()
+	file := flighttest.Write(t, flighttest.Spec{Threads: 10, Thread: func(int) flighttest.Thread {
+		return flighttest.Thread{State: flight.StateParked, Reason: flight.ReasonSleep}
+	}})
+	r, err := flight.Open(file.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	path := filepath.Join(t.TempDir(), "run.vtr")
+	store, err := recording.Create(path, recording.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := recording.Record(t.Context(), r, store, recording.Options{For: 50 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func list(t *testing.T, url string) []agent.ProcessRow {
+	t.Helper()
+	r, err := http.Get(url + "/api/v1/processes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	var all agent.ProcessList
+	if err := json.NewDecoder(r.Body).Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	return all.Processes
+}
+
+func TestARecordingAndAnotherAgentAreShown(t *testing.T) {
+	one := begin(t, recordedFile(t))
+	if all := list(t, one.url); len(all) != 1 || all[0].Status != "recorded" || all[0].Threads != 10 {
+		t.Errorf("vtserve run.vtr shows %+v, want the recorded process alone", all)
+	}
+	two := begin(t, "--connect", strings.TrimPrefix(one.url, "http://"))
+	var all []agent.ProcessRow
+	for deadline := time.Now().Add(20 * time.Second); len(all) != 1 || all[0].Threads != 10; time.Sleep(5 * time.Millisecond) {
+		if all = list(t, two.url); time.Now().After(deadline) {
+			t.Fatalf("after 20 s vtserve --connect shows %+v, want the process of the other", all)
+		}
+	}
+	if want := strings.TrimPrefix(one.url, "http://"); all[0].Host != want {
+		t.Errorf("the process is at %q, want %q", all[0].Host, want)
+	}
+	two.end(t)
+	one.end(t)
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestSourcesThatCannotBeShownAreToldWithTheNextStep(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "x.txt")
+	if err := os.WriteFile(none, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"gone.vtr"}, 2, "neither a pid nor a file"},
+		{[]string{"--connect", "box:1,colour=red"}, 2, "token-file=FILE"},
+		{[]string{"--redact", "name=~/x/", none}, 2, "--redact and a file"},
+		{[]string{"--redact", "name=~/x/", "--connect", "127.0.0.1:1"}, 2, "--redact and --connect"},
+		{[]string{"--addr", "127.0.0.1:0", none}, 1, "neither a recording nor an incident bundle"},
+		{[]string{"--addr", "127.0.0.1:0", "--connect", "nonsense"}, 1, "HOST:PORT"},
+	} {
+		code, _, stderr := call(c.args...)
+		if code != c.code || !strings.Contains(stderr, c.want) || !strings.Contains(stderr, "    try: ") {
+			t.Errorf("vtserve %q: exit code %d, %q; want %d, %q and what to try", c.args, code, stderr, c.code, c.want)
+		}
+	}
+	for address, want := range map[string]string{"box:1": "box:1", "https://box.example:7070/debug/vt": "box.example:7070_debug_vt", "unix:/run/vt.sock": "unix:_run_vt.sock", "[::1]:7070": "::1_:7070"} {
+		if got := nameOf(address); got != want {
+			t.Errorf("the name of %s is %q, want %q", address, got, want)
+		}
+	}
+}
