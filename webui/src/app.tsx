@@ -2,7 +2,9 @@ import { useLayoutEffect, useState } from "preact/hooks";
 import { Banner } from "./banner";
 import { Carriers } from "./carriers";
 import { Groups, chosenGroup } from "./groups";
+import { Findings } from "./findings";
 import { Header } from "./header";
+import { Events } from "./events";
 import { Schedulers } from "./schedulers";
 import { Scopes, chosenScope, scopeName } from "./scopes";
 import { StackView } from "./stack";
@@ -49,16 +51,19 @@ export function App({ state, store }: { state: State; store: Store }) {
   const stale = state.link.how === "lost" || (state.process?.gone ?? 0) > 0;
   return (
     <div class={stale ? "app stale" : "app"}>
-      <Header state={state} pick={pick} />
+      <Header state={state} pick={pick} filter={(filter) => store.go({ filter })} />
       <Banner state={state} pick={pick} />
       <Timeline state={state} />
       <main>
-        <Scopes
-          state={state}
-          active={panel === "scopes"}
-          activate={() => activate("scopes")}
-          choose={(row) => store.go({ scope: scopeName(state.scopes?.rows ?? [], row) })}
-        />
+        <div class="left">
+          <Scopes
+            state={state}
+            active={panel === "scopes"}
+            activate={() => activate("scopes")}
+            choose={(row) => store.go({ scope: scopeName(state.scopes?.rows ?? [], row) })}
+          />
+          <Events state={state} />
+        </div>
         <div class="middle">
           <Groups
             state={state}
@@ -69,6 +74,7 @@ export function App({ state, store }: { state: State; store: Store }) {
           <StackView state={state} all={all} showAll={showAll} />
         </div>
         <div class="side">
+          <Findings state={state} store={store} />
           <Schedulers state={state} />
           <Carriers state={state} />
         </div>

@@ -33,6 +33,12 @@ export function Banner({ state, pick }: BannerProps) {
         <p class="bad">
           {problem.error}
           {problem.try && ` (try: ${problem.try})`}
+          {problem.filter && (
+            <code class="points" id="wrong-filter">
+              {problem.filter}
+              {"\n" + " ".repeat([...problem.filter].slice(0, problem.at ?? 0).length) + "^".repeat(Math.max(1, problem.length ?? 0))}
+            </code>
+          )}
         </p>
       )}
       {moved && (
@@ -65,6 +71,11 @@ export function Banner({ state, pick }: BannerProps) {
       {process?.gone === 0 && <Starving state={state} />}
       {process?.problem && <p class="bad">{process.problem}</p>}
       {process?.snapshot.note && <p class="info">{process.snapshot.note}</p>}
+      {process?.cost.note && (
+        <p class="info" id="saving">
+          {process.cost.note}
+        </p>
+      )}
       {process && process.snapshot.time > 0 && !process.snapshot.complete && (
         <p class="info">incomplete: {process.snapshot.incomplete.join("; ")}</p>
       )}

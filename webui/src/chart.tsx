@@ -56,7 +56,7 @@ export function Chart(props: ChartProps) {
         y: props.logarithmic ? { distr: 4, asinh: 1, range: (_u, _min, max) => [0, Math.max(10, max * 1.5)] } : { range: (_u, _min, max) => [0, Math.max(1, max * 1.1)] },
       },
       axes: [
-        { ...axis, size: 20, space: 70, values: (_u, splits) => splits.map(label) },
+        { ...axis, size: 20, space: 70, values: (u, splits) => splits.map((v) => (u.valToPos(v, "x") > u.over.clientWidth - 18 ? "" : label(v))) }, // the last would be cut off
         {
           ...axis,
           size: 44,

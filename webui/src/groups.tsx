@@ -28,7 +28,7 @@ export function Groups({ state, active, activate, choose }: GroupsProps) {
   const groups = state.groups;
   const scope = chosenScope(state);
   const chosen = chosenGroup(state);
-  const placed = useStill(groups?.rows ?? [], (r) => r.key, over, `${state.process?.key} ${groups?.scope}`);
+  const placed = useStill(groups?.rows ?? [], (r) => r.key, over, `${state.process?.key} ${groups?.scope} ${groups?.filter}`);
   const list = useInView(chosen, active);
   return (
     <Panel

@@ -1,3 +1,4 @@
+import { Filter } from "./filter";
 import { bytes, clock, count, duration, percent, short } from "./format";
 import type { Drops, Process } from "./protocol";
 import { Word } from "./states";
@@ -19,24 +20,30 @@ function badge(state: State): { word: string; kind: string; about: string } {
       return { word: "ENDED", kind: "ended", about: "the process closed its flight file and ended" };
     case "killed":
       return { word: "KILLED", kind: "killed", about: "the process is gone and did not close its flight file" };
+    case "recorded":
+      return { word: "RECORDED", kind: "ended", about: "a recording or an incident bundle tells of the process, as it was then" };
     default:
       return { word: "UNKNOWN", kind: "unknown", about: "it cannot be told whether the process lives" };
   }
 }
 
-interface HeaderProps {
+interface PickerProps {
   state: State;
   pick: (process: string) => void;
 }
 
-export function Header({ state, pick }: HeaderProps) {
+interface HeaderProps extends PickerProps {
+  filter: (filter: string) => void;
+}
+
+export function Header({ state, pick, filter }: HeaderProps) {
   const { process, processes } = state;
   const says = badge(state);
   const known = process && !process.missing;
   return (
     <header>
       <div class="line">
-        <span class="brand">vtscope</span>
+        <span class="brand">{viaAnother ? <a href="../../">vtscope</a> : "vtscope"}</span>
         <Picker state={state} pick={pick} />
         <span class={`badge ${says.kind}`} id="status" title={says.about}>
           <i aria-hidden="true" />
@@ -62,14 +69,17 @@ export function Header({ state, pick }: HeaderProps) {
         <div class="line">
           <States state={state} process={process} />
           <span class="fill" />
-          <RatesView process={process} />
+          <Filter state={state} apply={filter} />
         </div>
       )}
     </header>
   );
 }
 
-function Picker({ state, pick }: HeaderProps) {
+/** This page shows a remote agent; the agent that passes it on is two levels up. */
+const viaAnother = /\/remote\/[^/]+\/$/.test(location.pathname);
+
+function Picker({ state, pick }: PickerProps) {
   const { process, processes, route } = state;
   const rows = processes ?? [];
   const listed = rows.some((p) => p.key === process?.key);
@@ -80,13 +90,17 @@ function Picker({ state, pick }: HeaderProps) {
       value={listed ? process?.key : ""}
       onChange={(e) => {
         const row = rows.find((p) => p.key === e.currentTarget.value);
-        if (row) pick(rows.filter((p) => p.pid === row.pid).length > 1 ? row.key : String(row.pid));
+        // Processes of another agent have the page of that agent, below this one.
+        if (row?.host) location.assign(`remote/${row.host}/#process=${encodeURIComponent(row.key.slice(row.host.length + 1))}`);
+        else if (row) pick(rows.filter((p) => p.pid === row.pid).length > 1 ? row.key : String(row.pid));
       }}
     >
       {!listed && <option value="">{process?.missing && route.process ? `pid ${route.process}: gone` : "no process"}</option>}
       {rows.map((p) => (
         <option key={p.key} value={p.key}>
-          {p.program} · pid {p.pid} {p.gone ? `· ${p.status} ${clock(p.gone)}` : p.status === "running" ? "" : `· ${p.status}`}
+          {p.program} · pid {p.pid} {p.host && `on ${p.host} `}
+          {p.heard ? `· silent since ${clock(p.heard)} ` : ""}
+          {p.gone ? `· ${p.status} ${clock(p.gone)}` : p.status === "running" ? "" : `· ${p.status}`}
         </option>
       ))}
     </select>
@@ -112,23 +126,6 @@ function States({ state, process }: { state: State; process: Process }) {
   );
 }
 
-function RatesView({ process }: { process: Process }) {
-  const { rates } = process;
-  return (
-    <span class="rates" title={`${count(rates.events)} events recorded per second`}>
-      <span>
-        starts <b>{short(rates.starts)}</b>/s
-      </span>
-      <span>
-        ends <b>{short(rates.ends)}</b>/s
-      </span>
-      <span>
-        switches <b id="switches">{short(rates.switches)}</b>/s
-      </span>
-    </span>
-  );
-}
-
 function DropsView({ drops }: { drops: Drops }) {
   const parts = [
     [drops.events, "events not recorded"],
@@ -151,12 +148,16 @@ function Own({ state, process }: { state: State; process: Process }) {
   const about = [
     `vtserve: ${percent(cost.cpu)} of one processor, ${bytes(cost.memory)} of memory, ${bytes(cost.bytes)}/s to all pages`,
     `last snapshot at ${clock(snapshot.time)} took ${duration(snapshot.took)}, one every ${duration(snapshot.every)}`,
-    `frames this page lost because it was slow: ${state.lost}`,
+    `frames this page lost because it was slow: ${state.lost}; all ${count(cost.clients)} pages since vtserve began: ${count(cost.lostFrames)}`,
+    `events that exporters were not told: ${count(cost.lostEvents)}`,
   ];
+  if (cost.maxCpu > 0) about.push(`saves cost above ${percent(cost.maxCpu)} of one processor`);
+  if (cost.maxMemory > 0) about.push(`saves cost above ${bytes(cost.maxMemory)} of memory`);
   return (
     <span class="dim" id="cost" title={about.join("\n")}>
       own cost {percent(cost.cpu)} cpu · snapshot {snapshot.time ? duration(snapshot.took) : "–"}
       {state.lost > 0 && ` · ${count(state.lost)} frames lost`}
+      {cost.step > 0 && ` · saving, step ${cost.step}`}
     </span>
   );
 }

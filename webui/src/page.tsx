@@ -16,6 +16,7 @@ const store = new Store(() => {
 function draw(): void {
   queued = false;
   render(<App state={store.state} store={store} />, root as HTMLElement);
+  store.drawn();
 }
 
 root.replaceChildren();

@@ -10,12 +10,13 @@ export interface Config {
   agent: About;
   states: Term[];
   reasons: Term[];
-  kinds: Term[];
+  kinds: KindTerm[];
   figures: FigureTerm[];
   buckets: number[];
   intervalMs: number;
   points: number;
   limits: Limits;
+  panels: string[];
 }
 
 export interface About {
@@ -26,6 +27,21 @@ export interface About {
 export interface Term {
   name: string;
   about: string;
+}
+
+export interface KindTerm {
+  name: string;
+  about: string;
+  category: string;
+  cost: string;
+  fields: FieldTerm[];
+}
+
+export interface FieldTerm {
+  name: string;
+  use: string;
+  type: string;
+  unit: string;
 }
 
 export interface FigureTerm {
@@ -43,6 +59,9 @@ export interface Limits {
   pinSites: number;
   delays: number;
   warnings: number;
+  findings: number;
+  events: number;
+  filters: number;
 }
 
 export interface Subscription {
@@ -50,12 +69,18 @@ export interface Subscription {
   process: string;
   scope: string;
   group: string;
+  filter?: string;
+  panels?: string[];
+  deltas?: boolean;
 }
 
 export interface Problem {
   type: string;
   error: string;
   try: string;
+  filter?: string;
+  at?: number;
+  length?: number;
 }
 
 export interface Frame {
@@ -73,7 +98,10 @@ export interface Frame {
   pinSites?: PinSites;
   delays?: Delays;
   warnings?: Warnings;
+  findings?: Findings;
+  events?: Events;
   points?: Points;
+  deltas?: Record<string, unknown>;
 }
 
 export interface ProcessRow {
@@ -84,6 +112,8 @@ export interface ProcessRow {
   started: number;
   gone: number;
   threads: number;
+  host: string;
+  heard: number;
 }
 
 export interface Process extends ProcessRow {
@@ -97,6 +127,7 @@ export interface Process extends ProcessRow {
   drops: Drops;
   snapshot: Taken;
   cost: Cost;
+  observed: Observed;
 }
 
 export interface Rates {
@@ -128,6 +159,19 @@ export interface Cost {
   cpu: number;
   memory: number;
   bytes: number;
+  maxCpu: number;
+  maxMemory: number;
+  step: number;
+  note: string;
+  clients: number;
+  lostFrames: number;
+  lostEvents: number;
+}
+
+export interface Observed {
+  observers: number;
+  events: number;
+  lost: number;
 }
 
 export interface Scopes {
@@ -157,6 +201,8 @@ export interface Groups {
   scope: string;
   missing: string;
   total: number;
+  filter: string;
+  left: number;
   rows: GroupRow[];
   rest: Rest;
 }
@@ -314,6 +360,63 @@ export interface Warning extends Place {
   name: string;
   held: number;
   victims: number;
+}
+
+export interface Findings {
+  missing: string;
+  over: number;
+  rows: FindingRow[];
+  rest: number;
+  unjudged: UnjudgedRow[];
+}
+
+export interface FindingRow {
+  key: string;
+  check: string;
+  severity: string;
+  what: string;
+  count: number;
+  value: number;
+  threshold: number;
+  unit: string;
+  measured: string;
+  from: string;
+  since: number;
+  scope: string;
+  scopeKey: string;
+  group: string;
+  at: Place;
+  threads: ThreadRow[];
+  evidence: string[];
+  page: string;
+}
+
+export interface UnjudgedRow {
+  check: string;
+  why: string;
+}
+
+export interface Events {
+  known: boolean;
+  settings: string;
+  changed: number;
+  rows: EventRow[];
+  program: ProgramRow[];
+  rest: number;
+}
+
+export interface EventRow {
+  kind: number;
+  count: number;
+  rate: number;
+  on: boolean;
+  setting: string;
+}
+
+export interface ProgramRow {
+  name: string;
+  on: boolean;
+  setting: string;
 }
 
 export interface Points {

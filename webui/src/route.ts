@@ -3,6 +3,7 @@ export interface Route {
   process: string; // pid
   scope: string; // path, or key where two scopes have one path
   group: string; // key
+  filter: string; // of threads
 }
 
 export function readRoute(hash: string): Route {
@@ -11,6 +12,7 @@ export function readRoute(hash: string): Route {
     process: params.get("process") ?? "",
     scope: params.get("scope") ?? "",
     group: params.get("group") ?? "",
+    filter: params.get("filter") ?? "",
   };
 }
 

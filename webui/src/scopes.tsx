@@ -30,7 +30,7 @@ export function Scopes({ state, active, activate, choose }: ScopesProps) {
   const [over, hover] = useState(false);
   const scopes = state.scopes;
   const chosen = chosenScope(state);
-  const placed = useStill(scopes?.rows ?? [], (r) => r.key, over, state.process?.key ?? "");
+  const placed = useStill(scopes?.rows ?? [], (r) => r.key, over, `${state.process?.key} ${state.groups?.filter}`);
   const most = scopes?.rows[0]?.total ?? 0;
   const list = useInView(chosen?.key ?? "", active);
   const changeOver = state.process?.snapshot.changeOver ?? 0;

@@ -1,10 +1,12 @@
 import { Connection } from "./connection";
 import type { Link, Listener } from "./connection";
+import { apply } from "./delta";
 import { extend, noHistory } from "./history";
 import type { History } from "./history";
-import type { Carriers, Config, Delays, Frame, Groups, PinSites, Problem, Process, ProcessRow, Schedulers, Scopes, Stack, Warnings } from "./protocol";
+import type { Carriers, Config, Delays, Events, Findings, Frame, Groups, PinSites, Problem, Process, ProcessRow, Schedulers, Scopes, Stack, Warnings } from "./protocol";
 import { readRoute, writeRoute } from "./route";
 import type { Route } from "./route";
+import { Screen } from "./screen";
 
 /** Everything that the views draw. Replaced as a whole on each change, never changed in place. */
 export interface State {
@@ -24,6 +26,8 @@ export interface State {
   pinSites: PinSites | null;
   delays: Delays | null;
   warnings: Warnings | null;
+  findings: Findings | null;
+  events: Events | null;
   history: History;
   moved: { from: ProcessRow; to: ProcessRow } | null; // the page went over to another process by itself
 }
@@ -38,8 +42,13 @@ const empty = {
   pinSites: null,
   delays: null,
   warnings: null,
+  findings: null,
+  events: null,
   history: noHistory,
 };
+
+/** The members of frames that are kept as they come. */
+const members = ["processes", "process", "scopes", "groups", "stack", "carriers", "schedulers", "pinSites", "delays", "warnings", "findings", "events"] as const;
 
 /** Store holds the page's state, follows the URL, and tells one view tree when to draw again. */
 export class Store implements Listener {
@@ -55,11 +64,14 @@ export class Store implements Listener {
     ...empty,
   };
   private readonly connection: Connection;
+  private readonly screen = new Screen(() => this.ask());
   private rejoined = false; // connected again, and no frame came yet
 
   constructor(private readonly changed: () => void) {
-    const secure = location.protocol === "https:" ? "wss:" : "ws:";
-    this.connection = new Connection(`${secure}//${location.host}/ws`, this);
+    const url = new URL("ws", location.href); // beside the page, wherever that is
+    url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+    url.hash = url.search = "";
+    this.connection = new Connection(url.href, this);
     this.ask();
     addEventListener("hashchange", () => this.follow(readRoute(location.hash)));
   }
@@ -70,7 +82,7 @@ export class Store implements Listener {
     if (to.process !== undefined && to.process !== this.state.route.process) {
       route.scope = to.scope ?? "";
       route.group = to.group ?? "";
-    } else if (to.scope !== undefined && to.scope !== this.state.route.scope) {
+    } else if ((to.scope !== undefined && to.scope !== this.state.route.scope) || (to.filter !== undefined && to.filter !== this.state.route.filter)) {
       route.group = to.group ?? "";
     }
     history.replaceState(null, "", location.pathname + location.search + writeRoute(route));
@@ -84,8 +96,13 @@ export class Store implements Listener {
   }
 
   private ask(): void {
-    const { process, scope, group } = this.state.route;
-    this.connection.subscribe(process, scope, group);
+    const { process, scope, group, filter } = this.state.route;
+    this.connection.subscribe(process, scope, group, filter, this.screen.wanted());
+  }
+
+  /** drawn tells that the page may have new elements. */
+  drawn(): void {
+    this.screen.watch();
   }
 
   link(link: Link): void {
@@ -103,16 +120,12 @@ export class Store implements Listener {
 
   frame(frame: Frame): void {
     const state: Partial<State> = { frameTime: frame.time, lost: frame.lost };
-    if (frame.processes) state.processes = frame.processes;
-    if (frame.process) state.process = frame.process;
-    if (frame.scopes) state.scopes = frame.scopes;
-    if (frame.groups) state.groups = frame.groups;
-    if (frame.stack) state.stack = frame.stack;
-    if (frame.carriers) state.carriers = frame.carriers;
-    if (frame.schedulers) state.schedulers = frame.schedulers;
-    if (frame.pinSites) state.pinSites = frame.pinSites;
-    if (frame.delays) state.delays = frame.delays;
-    if (frame.warnings) state.warnings = frame.warnings;
+    for (const name of members) {
+      const delta = frame.deltas?.[name];
+      const old = this.state[name];
+      if (frame[name]) Object.assign(state, { [name]: frame[name] });
+      else if (delta && old) Object.assign(state, { [name]: apply(old, delta) }); // without an old one the whole comes soon
+    }
     if (frame.points) {
       state.history = extend(this.state.history, frame.points, this.state.config?.points ?? 600);
     }

@@ -56,11 +56,11 @@ export function Timeline({ state }: { state: State }) {
         <Chart label="threads by state" time={time} span={span} lines={counts} logarithmic hover={point} />
       </figure>
       <figure>
-        <figcaption>
+        <figcaption title={process ? `${count(process.rates.events)} events recorded per second` : undefined}>
           <b>per second</b>
           {rates.map((l) => (
             <span key={l.name} class="key">
-              <i class={l.dash ? "dash" : ""} style={{ color: `var(${l.colour})` }} /> {l.name} {at !== null && <b>{short(l.values[index] ?? 0)}</b>}
+              <i class={l.dash ? "dash" : ""} style={{ color: `var(${l.colour})` }} /> {l.name} <b id={l.name}>{short(l.values[index] ?? 0)}</b>
             </span>
           ))}
         </figcaption>

@@ -1,0 +1,45 @@
+/** The members of frames that are shown by elements of the page which may be out of sight, by the element's id. */
+const needs: Record<string, string[]> = {
+  timeline: ["points"],
+  carriers: ["carriers", "pinSites", "warnings"],
+  schedulers: ["delays"],
+  events: ["events"],
+  findings: ["findings"],
+};
+
+/** What other parts of the page need too, such as the keyboard and the banners. */
+const always = ["scopes", "groups", "stack", "schedulers"];
+
+/** Screen knows which members of frames somebody can see. In a tab that is hidden that is none. */
+export class Screen {
+  private readonly seen = new Set(Object.keys(needs)); // until the browser has told
+  private readonly watched = new WeakSet<Element>();
+  private readonly observer: IntersectionObserver;
+
+  constructor(changed: () => void) {
+    this.observer = new IntersectionObserver((entries) => {
+      const before = this.wanted().join();
+      for (const e of entries) {
+        if (e.isIntersecting) this.seen.add(e.target.id);
+        else if (e.target.isConnected) this.seen.delete(e.target.id);
+      }
+      if (this.wanted().join() !== before) changed();
+    });
+    document.addEventListener("visibilitychange", changed);
+  }
+
+  /** watch looks for elements that were drawn since the last call. */
+  watch(): void {
+    for (const id of Object.keys(needs)) {
+      const element = document.getElementById(id);
+      if (!element || this.watched.has(element)) continue;
+      this.watched.add(element);
+      this.observer.observe(element);
+    }
+  }
+
+  wanted(): string[] {
+    if (document.hidden) return [];
+    return [...always, ...Object.entries(needs).flatMap(([id, members]) => (this.seen.has(id) ? members : []))];
+  }
+}
