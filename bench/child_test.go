@@ -24,6 +24,10 @@ type task struct {
 
 	Crowd    int // how many threads or goroutines, or pairs of them
 	Carriers int // that threads have; so many processors have goroutines; 0: as many as there are
+
+	Traced  bool   // with Go's own trace on
+	Address string // of a server
+	Of      string // what is repeated; how a server answers
 }
 
 // An answer is what a child has measured: nanoseconds or bytes, for all n unless its task says otherwise.
@@ -43,6 +47,13 @@ var tasks = map[string]func(task) answer{
 	"skynet-threads":    func(t task) answer { return answer{int64(skynet(t.N, skynetThreads))} },
 	"skynet-goroutines": func(t task) answer { return answer{int64(skynet(t.N, skynetGoroutines))} },
 	"churn":             churn,
+
+	"startjoin-goroutines": traced(startJoinGoroutine),
+	"pingpong-goroutines":  traced(pingPongGoroutines),
+	"yield-goroutines":     traced(yieldGoroutines),
+
+	"serve": serve,
+	"load":  load,
 
 	"pairs-threads":    pairsOfThreads,
 	"pairs-goroutines": onProcessors(pairsOfGoroutines),
@@ -97,6 +108,8 @@ func onProcessors(f func(task) answer) func(task) answer {
 		return f(t)
 	}
 }
+
+func init() { tasks["repeat"] = repeat } // which looks into tasks
 
 func TestMain(m *testing.M) {
 	order := os.Getenv(childEnv)

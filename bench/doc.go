@@ -3,7 +3,7 @@
 //	go test -run '^$' -bench 'StartJoin|PingPong' ./bench
 //	make bench-check        # the budgets of DESIGN.md, section 4, one line each
 //
-// A benchmark's peer stands beside it (impl=goroutine beside impl=vthread, on=false beside on=true). Figures
+// A benchmark's peer stands beside it (impl=goroutine beside impl=vthread, settings=off beside settings=default). Figures
 // of two runs, or of two machines, say nothing; the ratio of two peers in one run does.
 //
 // Some works change the process for good (a pool that is warm, stacks that are kept) or need another setting of

@@ -9,6 +9,7 @@ import (
 	"io"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -59,7 +60,13 @@ func TestASnapshotSeesTheThreadsOfAStorm(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	if err := snapshot(s.pid, &text); err != nil {
+	// The process writes the symbols of its stacks a moment after their first use.
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if err = snapshot(s.pid, &text); err == nil || time.Now().After(deadline) {
+			break
+		}
+	}
+	if err != nil {
 		t.Error(err)
 	}
 	if err := s.end(); err != nil {

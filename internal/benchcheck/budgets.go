@@ -32,15 +32,51 @@ func beside(name, benchmark, unit string, limit float64) budget {
 	return budget{name, metric(benchmark+"/impl=vthread", unit), metric(benchmark+"/impl=goroutine", unit), ratio, limit}
 }
 
+// cheaper is the budget of what our recorder costs, with some settings, against what Go's own trace does to the same work of goroutines.
+func cheaper(name, benchmark, settings, work, unit string, limit float64) budget {
+	return budget{name, metric(benchmark+"/recorder="+settings+"/work="+work, unit), metric(benchmark+"/recorder=gotrace/work="+work, unit), ratio, limit}
+}
+
+// smaller is the same of the bytes of an event on the disk.
+func smaller(name, settings, work string, limit float64) budget {
+	b := cheaper(name, "EventBytes", settings, work, "B/event", limit)
+	b.form = size
+	return b
+}
+
+// profile is the recorder's part of a work with the settings "profile", which has no limit.
+func profile(name, work string) budget {
+	return budget{name, ns("Recorder/settings=profile/work=" + work), ns("Recorder/settings=off/work=" + work), added, unlimited}
+}
+
 // budgets are those that can be measured so far.
 var budgets = []budget{
 	{"start+run+join, from a thread / go+WaitGroup", ns("StartJoin/impl=vthread"), ns("StartJoin/impl=goroutine"), ratio, 1.0},
 	{"start+run+join, from a goroutine / go+WaitGroup", ns("StartJoinFromGoroutine/impl=vthread"), ns("StartJoinFromGoroutine/impl=goroutine"), ratio, 1.8},
 	{"park/unpark ping-pong / two channels", ns("PingPong/impl=vthread"), ns("PingPong/impl=goroutine"), ratio, 0.9},
 	{"yield, 1,000 threads / Gosched", ns("Yield/impl=vthread"), ns("Yield/impl=goroutine"), ratio, 1.8},
-	{"recorder's part of start+run+join", ns("Recorder/on=true/work=startjoin"), ns("Recorder/on=false/work=startjoin"), added, 0.40},
-	{"recorder's part of ping-pong", ns("Recorder/on=true/work=pingpong"), ns("Recorder/on=false/work=pingpong"), added, 0.40},
-	{"recorder's part of yield", ns("Recorder/on=true/work=yield"), ns("Recorder/on=false/work=yield"), added, 0.40},
+	{"recorder's part of start+run+join", ns("Recorder/settings=default/work=startjoin"), ns("Recorder/settings=off/work=startjoin"), added, 0.40},
+	{"recorder's part of ping-pong", ns("Recorder/settings=default/work=pingpong"), ns("Recorder/settings=off/work=pingpong"), added, 0.40},
+	{"recorder's part of yield", ns("Recorder/settings=default/work=yield"), ns("Recorder/settings=off/work=yield"), added, 0.40},
+	profile("  of start+run+join, with profile", "startjoin"),
+	profile("  of ping-pong, with profile", "pingpong"),
+	profile("  of yield, with profile", "yield"),
+	{"event of the program's own, three fields", ns("UserEvents/event=mark/fields=3"), none, nanos, 50},
+	{"  its beginning and end, as a span", ns("UserEvents/event=span/fields=3"), none, nanos, 100},
+	cheaper("added to a switch of ping-pong / runtime/trace", "Cost", "default", "pingpong", "added-ns", 1.0),
+	cheaper("added to a yield / runtime/trace", "Cost", "default", "yield", "added-ns", 1.0),
+	cheaper("added to a start / runtime/trace", "Cost", "default", "startjoin", "added-ns", 1.0),
+	cheaper("  to a switch, with profile", "Cost", "profile", "pingpong", "added-ns", unlimited),
+	cheaper("  to a yield, with profile", "Cost", "profile", "yield", "added-ns", unlimited),
+	cheaper("  to a start, with profile", "Cost", "profile", "startjoin", "added-ns", unlimited),
+	smaller("disk for an event of ping-pong / runtime/trace", "default", "pingpong", 1.0),
+	smaller("disk for an event of yields / runtime/trace", "default", "yield", 1.0),
+	smaller("disk for an event of starts / runtime/trace", "default", "startjoin", 1.0),
+	smaller("  for an event of ping-pong, with profile", "profile", "pingpong", unlimited),
+	smaller("  for an event of yields, with profile", "profile", "yield", unlimited),
+	smaller("  for an event of starts, with profile", "profile", "startjoin", unlimited),
+	{"HTTP server, CPU of a request, recorder's part", metric("HTTP/handler=plain", "on-cpu-ns"), metric("HTTP/handler=plain", "off-cpu-ns"), part, 0.01},
+	{"  of one that forks two threads", metric("HTTP/handler=forks", "on-cpu-ns"), metric("HTTP/handler=forks", "off-cpu-ns"), part, unlimited},
 	{"parked thread beyond a goroutine, depth 1", metric("MemoryPerThread/depth=1/impl=vthread", "B/thread"), metric("MemoryPerThread/depth=1/impl=goroutine", "B/thread"), beyond, 512},
 	{"parked thread beyond a goroutine, depth 20", metric("MemoryPerThread/depth=20/impl=vthread", "B/thread"), metric("MemoryPerThread/depth=20/impl=goroutine", "B/thread"), beyond, 512},
 	{"1,000 threads block 10 ms, 2 carriers", metric("Blocked/impl=vthread", "ms/op"), none, millis, 50},
@@ -49,6 +85,9 @@ var budgets = []budget{
 	{"snapshot of 1,000,000 threads, from outside", metric("Snapshot/threads=1000000", "ms/op"), none, millis, 150},
 	{"output of that snapshot", metric("Snapshot/threads=1000000", "output-B"), none, bytes, 16_384},
 	{"agent following 1,000,000 events/s and more", metric("Agent/events=1000000", "processors"), none, processors, 0.5},
+	{"observing 1,000,000 events/s beside 50 idle", metric("Fleet/events=1000000/idle=50", "processors"), none, processors, 0.5},
+	{"  its memory at most", metric("Fleet/events=1000000/idle=50", "peak-MB"), none, megabytes, 200},
+	{"  events that were lost", metric("Fleet/events=1000000/idle=50", "%lost"), none, percent, unlimited},
 	{"first screen of 1,000,000 threads, but the browser", metric("FirstScreen/threads=1000000", "ms/op"), none, millis, 1000},
 	{"what the page loads for it", metric("FirstScreen/threads=1000000", "page-B"), none, bytes, 200_000},
 	{"start of 1,000,000 threads (issue 2)", metric("Snapshot/threads=1000000", "start-s"), none, seconds, 10},
@@ -78,12 +117,22 @@ var budgets = []budget{
 	{"set+cancel a timer before 1,000,000", metric("Timers/armed=1000000/impl=vthread", "set+cancel-first-ns"), none, nanos, 150},
 	{"p99 late, 1,000 timers armed", metric("Timers/armed=1000/impl=vthread", "p99-late-ms"), none, millis, 2},
 	{"p99 late, 1,000,000 timers armed", metric("Timers/armed=1000000/impl=vthread", "p99-late-ms"), none, millis, 2},
+
+	// Issue 9. Four fifths of their requests a second are five quarters of their time for each.
+	beside("echo over 100 connections / net", "Echo/conns=100", "ns/op", 1.25),
+	beside("echo over 1,000 connections / net", "Echo/conns=1000", "ns/op", 1.25),
+	beside("echo over 10,000 connections / net", "Echo/conns=10000", "ns/op", 1.25),
+	beside("  p99 of a request over 100", "Echo/conns=100", "p99-ns", 1.5),
+	beside("  p99 of a request over 1,000", "Echo/conns=1000", "p99-ns", 1.5),
+	beside("  p99 of a request over 10,000", "Echo/conns=10000", "p99-ns", 1.5),
+	beside("  CPU of who asks, over 1,000", "Echo/conns=1000", "cpu-ns/op", unlimited),
+	{"idle process, 10,000 connections", metric("IdleConnections/conns=10000/impl=vthread", "%CPU"), none, percent, 0.5},
+	{"  the same without any", metric("IdleConnections/conns=0/impl=vthread", "%CPU"), none, percent, unlimited},
 }
 
 // notYet are the budgets that nothing here can measure, and why.
 var notYet = [][2]string{
 	{"yield, and the recorder's part, against JDK 25", "there is no JDK where the checks run: see make compare"},
-	{"HTTP server, CPU per request, recorder on / off", "needs sockets whose waits park threads (runtime/vnet), and paired runs"},
 }
 
 // A run is one call of the test binary in each round.
@@ -95,12 +144,18 @@ type run struct {
 
 // runs make a round. Blocked and what follows do the same number of operations however long they take.
 var runs = []run{
-	{[]string{"StartJoin", "StartJoinFromGoroutine", "PingPong", "Yield"}, "200ms", 0},
+	{[]string{"StartJoin", "StartJoinFromGoroutine", "PingPong", "Yield", "UserEvents"}, "200ms", 0},
 	{[]string{"Blocked", "Recorder"}, "3x", 0},
-	{[]string{"MemoryPerThread", "Sleep", "Agent"}, "1x", 0},
+	{[]string{"Cost"}, "2x", 0},
+	{[]string{"EventBytes"}, "1x", 2},
+	{[]string{"MemoryPerThread", "Sleep", "Agent", "Fleet"}, "1x", 0},
 	{[]string{"Tree", "Pairs", "Ring", "Queue", "Fairness", "Mix"}, "1x", 0},
-	{[]string{"Idle", "Timers"}, "1x", 3},
+	{[]string{"Idle", "IdleConnections", "Timers"}, "1x", 3},
+	{[]string{"Echo"}, "1x", 0},
 }
 
 // once is done for all rounds in one call: the million threads stay from one measurement to the next.
 var once = run{[]string{"Snapshot", "FirstScreen"}, "5x", 0}
+
+// pairs is done as often as the flag says, in one call, in which the two of a pair alternate.
+var pairs = run{[]string{"HTTP"}, "1x", 0}

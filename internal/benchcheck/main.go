@@ -18,11 +18,12 @@ import (
 
 func main() {
 	rounds := flag.Int("rounds", 5, "how often each benchmark runs; figures are medians")
+	httpPairs := flag.Int("pairs", 20, "how many pairs of runs tell what the recorder costs an HTTP server, two seconds each; 0: none")
 	strict := flag.Bool("strict", false, "exit 1 when a budget is over")
 	only := flag.String("only", "", "measure just the budgets whose name matches the `expression`")
 	verbose := flag.Bool("v", false, "print what the benchmarks print")
 	flag.Parse()
-	if flag.NArg() > 0 || *rounds < 1 {
+	if flag.NArg() > 0 || *rounds < 1 || *httpPairs < 0 || *httpPairs == 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -35,7 +36,7 @@ func main() {
 	if *verbose {
 		progress = os.Stderr
 	}
-	over, err := check(wanted, *rounds, os.Stdout, progress)
+	over, err := check(wanted, *rounds, *httpPairs, os.Stdout, progress)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "bench-check: %v\n", err)
 		os.Exit(1)
@@ -46,7 +47,7 @@ func main() {
 }
 
 // check measures the wanted budgets and reports them.
-func check(wanted *regexp.Regexp, rounds int, out, progress io.Writer) (over int, err error) {
+func check(wanted *regexp.Regexp, rounds, httpPairs int, out, progress io.Writer) (over int, err error) {
 	dir, err := os.MkdirTemp("", "benchcheck")
 	if err != nil {
 		return 0, err
@@ -56,7 +57,7 @@ func check(wanted *regexp.Regexp, rounds int, out, progress io.Writer) (over int
 	if out, err := exec.Command("go", "test", "-c", "-o", binary, "./bench").CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build the benchmarks: %w\n%s", err, out)
 	}
-	chosen := slices.DeleteFunc(slices.Clone(budgets), func(b budget) bool { return !wanted.MatchString(b.name) })
+	chosen := slices.DeleteFunc(slices.Clone(budgets), func(b budget) bool { return !wanted.MatchString(b.name) || b.form.paired && httpPairs == 0 })
 	all := figures.Figures{}
 	for round := range rounds {
 		for _, r := range runs {
@@ -69,6 +70,9 @@ func check(wanted *regexp.Regexp, rounds int, out, progress io.Writer) (over int
 		}
 	}
 	if err := once.do(binary, chosen, rounds, all, progress); err != nil {
+		return 0, err
+	}
+	if err := pairs.do(binary, chosen, httpPairs, all, progress); err != nil {
 		return 0, err
 	}
 	var verdicts []verdict

@@ -12,12 +12,23 @@ import (
 // A verdict is what a budget's line says.
 type verdict struct {
 	budget
-	figure   float64 // the median
-	low, top float64 // the range of the rounds
+	figure   float64 // the median; of pairs the mean
+	low, top float64 // the range of the rounds; of pairs the confidence interval
 	of, peer float64 // medians of what the figure is made of
 }
 
-func (v verdict) ok() bool { return v.figure <= v.limit }
+// word tells what the line says. What has no limit is neither ok nor over; what needs a confidence interval is undecided while the limit is in it.
+func (v verdict) word() string {
+	switch {
+	case math.IsInf(v.limit, 1):
+		return "-"
+	case v.form.paired && v.low <= v.limit && v.top > v.limit:
+		return "undecided"
+	case v.form.paired && v.top <= v.limit, !v.form.paired && v.figure <= v.limit:
+		return "ok"
+	}
+	return "over"
+}
 
 // judge takes the medians. A budget whose metric is missing, or was measured less often than its peer, is an
 // error: a benchmark has lost its name.
@@ -36,36 +47,47 @@ func judge(b budget, f figures.Figures) (verdict, error) {
 	for i := range of {
 		values[i] = b.form.figure(of[i], over[i])
 	}
-	return verdict{
+	v := verdict{
 		budget: b, figure: figures.Median(values), low: slices.Min(values), top: slices.Max(values),
 		of: figures.Median(of), peer: figures.Median(over),
-	}, nil
+	}
+	if b.form.paired {
+		mean, half := figures.Confidence(values)
+		v.figure, v.low, v.top = mean, mean-half, mean+half
+	}
+	return v, nil
 }
 
-// report prints all lines, and returns how many budgets are over. What has no limit is neither ok nor over.
+// report prints all lines, and returns how many budgets are over.
 func report(w io.Writer, verdicts []verdict) (over int) {
 	fmt.Fprintf(w, "%-50s %10s %10s  %-4s  %s\n", "budget", "figure", "limit", "", "rounds; medians of the peers")
-	ok := 0
+	count := map[string]int{}
 	for _, v := range verdicts {
-		word, limit := "ok", v.form.print(v.limit)
-		switch {
-		case math.IsInf(v.limit, 1):
-			word, limit = "-", "-"
-		case v.ok():
-			ok++
-		default:
-			word = "over"
-			over++
+		word, limit := v.word(), "-"
+		count[word]++
+		if !math.IsInf(v.limit, 1) {
+			limit = v.form.print(v.limit)
 		}
 		detail := fmt.Sprintf("%s .. %s", v.form.print(v.low), v.form.print(v.top))
+		if v.form.paired {
+			detail += " with 95 % confidence"
+		}
 		if v.peer != 0 {
-			detail += fmt.Sprintf("; %.0f %s against %.0f %[2]s", v.of, v.form.peers, v.peer)
+			digits := 0
+			if v.peer < 10 {
+				digits = 1
+			}
+			detail += fmt.Sprintf("; %.*f %s against %.*f %s", digits, v.of, v.form.peers, digits, v.peer, v.form.peers)
 		}
 		fmt.Fprintf(w, "%-50s %10s %10s  %-4s  %s\n", v.name, v.form.print(v.figure), limit, word, detail)
 	}
 	for _, n := range notYet {
 		fmt.Fprintf(w, "not yet: %s: %s\n", n[0], n[1])
 	}
-	fmt.Fprintf(w, "bench-check: %d ok, %d over\n", ok, over)
-	return over
+	fmt.Fprintf(w, "bench-check: %d ok, %d over", count["ok"], count["over"])
+	if n := count["undecided"]; n > 0 {
+		fmt.Fprintf(w, ", %d undecided", n)
+	}
+	fmt.Fprintln(w)
+	return count["over"]
 }

@@ -36,8 +36,8 @@ func TestARatioIsTheMedianOfTheRatiosOfTheRounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.figure != 0.9 || v.low != 0.5 || v.top != 1 || !v.ok() {
-		t.Errorf("got %v in %v..%v, ok %v; want 0.9 in 0.5..1, ok", v.figure, v.low, v.top, v.ok())
+	if v.figure != 0.9 || v.low != 0.5 || v.top != 1 || v.word() != "ok" {
+		t.Errorf("got %v in %v..%v, %s; want 0.9 in 0.5..1, ok", v.figure, v.low, v.top, v.word())
 	}
 }
 
@@ -81,7 +81,7 @@ func TestTheReportEndsWithItsCounts(t *testing.T) {
 func TestEveryBudgetIsMeasuredByExactlyOneRun(t *testing.T) {
 	for _, b := range budgets {
 		n := 0
-		for _, r := range append(runs, once) {
+		for _, r := range append(runs, once, pairs) {
 			if r.pattern([]budget{b}) != "" {
 				n++
 			}
@@ -91,6 +91,27 @@ func TestEveryBudgetIsMeasuredByExactlyOneRun(t *testing.T) {
 		}
 		if name, _, _ := strings.Cut(b.of.Benchmark, "/"); b.over.Benchmark != "" && !strings.HasPrefix(b.over.Benchmark, name+"/") {
 			t.Errorf("%s: its peer %s is of another benchmark, so not of the same run", b.name, b.over.Benchmark)
+		}
+	}
+}
+
+func TestAPairedBudgetIsUndecidedWhileItsLimitIsInTheInterval(t *testing.T) {
+	of, over := metric("HTTP/handler=plain", "on-cpu-ns"), metric("HTTP/handler=plain", "off-cpu-ns")
+	for want, on := range map[string][]float64{
+		"ok":        {100, 100.5, 99.5, 100.4, 100},
+		"over":      {102, 103, 102, 103, 102},
+		"undecided": {95, 108, 99, 104, 96},
+	} {
+		v, err := judge(budget{"b", of, over, part, 0.01}, figures.Figures{of: on, over: {100, 100, 100, 100, 100}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := v.word(); got != want {
+			t.Errorf("%v to 100: got %s (%v to %v), want %s", on, got, v.low, v.top, want)
+		}
+		var out strings.Builder
+		if report(&out, []verdict{v}); !strings.Contains(out.String(), "with 95 % confidence") || !strings.Contains(out.String(), " "+want) {
+			t.Errorf("got %q, want the word %s", out.String(), want)
 		}
 	}
 }

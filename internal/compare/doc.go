@@ -7,8 +7,10 @@
 // none it says where it looked, and exits 0. The Java programs are in fixtures/compare, and are compiled into a temporary folder.
 //
 // A round measures each work in turn: ours with the recorder on, the goroutines' way, ours with the recorder off, the JDK,
-// the JDK with a flight recording of its default settings, and, where the cost of a recorder is the question, with all events that ours
-// records. Each is a process of its own. Figures are medians of the rounds; a ratio is taken within each round.
+// the JDK with a flight recording of its default settings, and, where the cost of a recorder is the question, with all events that it has for threads, and
+// with one of the program's own at each wait. Each is a process of its own. Figures are medians of the rounds; a ratio is taken within each round.
+//
+// A second table has what recorders add to those works, Go's own trace among them, how many bytes an event takes on the disk, and who is the cheapest.
 //
 // # Concurrency
 //
@@ -16,5 +18,5 @@
 //
 // # Where to start reading
 //
-// works.go has what is compared, table.go what is printed.
+// works.go has what is compared, table.go what is printed, recorders.go the second table.
 package main

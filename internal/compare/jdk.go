@@ -130,13 +130,15 @@ const foreignSince = 22
 // A recording says what a JDK records.
 type recording string
 
-// The recordings that are compared. The last has what vtscope records of each thread: its start, its end, and each time
-// that it waits, with the stack.
+// The recordings that are compared. The last two are of all that there is for virtual threads: start, end, and each time that they wait
+// and hold their carrier, with the stack. For a wait that gives the carrier away, which vtscope records, the JDK has no event: in the last one
+// the program has its own (Recorded.java).
 const (
 	noRecording      recording = ""
 	defaultRecording recording = "settings=default"
 	allEvents        recording = "settings=default,jdk.VirtualThreadStart#enabled=true,jdk.VirtualThreadEnd#enabled=true," +
 		"jdk.VirtualThreadPinned#threshold=0ns,jdk.ThreadPark#threshold=0ns,jdk.ThreadSleep#threshold=0ns"
+	eachWait recording = allEvents + ",compare.Wait#enabled=true"
 )
 
 // command runs one work.
@@ -155,6 +157,12 @@ func (j jdk) command(w work, classes string, r recording) *exec.Cmd {
 	}
 	if j.major >= foreignSince {
 		args = append(args, "--enable-native-access=ALL-UNNAMED")
+	}
+	if r == allEvents || r == eachWait {
+		args = append(args, "-Dcompare.bytes=true")
+	}
+	if r == eachWait {
+		args = append(args, "-Dcompare.events=true")
 	}
 	if r != noRecording {
 		args = append(args,

@@ -66,7 +66,7 @@ func compare(wanted *regexp.Regexp, rounds int, out, progress io.Writer) (err er
 			}
 		}
 	}
-	return printTable(out, system, chosen, all, j)
+	return errors.Join(printTable(out, system, chosen, all, j), printRecorders(out, chosen, all))
 }
 
 func (w work) matches(wanted *regexp.Regexp) bool {
@@ -87,28 +87,35 @@ func (b bench) round(w work, all measured) error {
 		if !y.does(w, b.jdk) {
 			continue
 		}
-		c := y.command(b, w)
-		fmt.Fprintf(b.progress, "# %s\n", y.name)
-		c.Stderr = os.Stderr
-		stdout, err := c.StdoutPipe()
-		if err != nil {
-			return err
-		}
-		if err := c.Start(); err != nil {
-			return err
-		}
-		if all[y.name] == nil {
-			all[y.name] = figures.Figures{}
-		}
-		rest, err := all[y.name].Read(io.TeeReader(stdout, b.progress))
-		if e := c.Wait(); e != nil {
-			return fmt.Errorf("%s, %s: %w\n%s", w.java, y.name, e, rest)
-		}
-		if err != nil {
+		if err := b.run(y.command(b, w), w, y.name, all); err != nil {
 			return err
 		}
 	}
+	if w.asksForAll() {
+		return b.run(b.recorders(w), w, costs, all)
+	}
 	return nil
+}
+
+// run adds what a command prints under a name.
+func (b bench) run(c *exec.Cmd, w work, name string, all measured) error {
+	fmt.Fprintf(b.progress, "# %s\n", name)
+	c.Stderr = os.Stderr
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	if all[name] == nil {
+		all[name] = figures.Figures{}
+	}
+	rest, err := all[name].Read(io.TeeReader(stdout, b.progress))
+	if e := c.Wait(); e != nil {
+		return fmt.Errorf("%s, %s: %w\n%s", w.java, name, e, rest)
+	}
+	return err
 }
 
 // ours runs the work's benchmark.

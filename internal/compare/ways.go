@@ -22,11 +22,12 @@ var (
 	plainJDK   = way{"JDK", "jdk", nil, func(b bench, w work) *exec.Cmd { return b.jdk.command(w, b.classes, noRecording) }}
 	jfr        = way{"JDK + JFR", "jdk", nil, func(b bench, w work) *exec.Cmd { return b.jdk.command(w, b.classes, defaultRecording) }}
 	jfrAll     = way{"JDK + JFR, all", "jdk", work.asksForAll, func(b bench, w work) *exec.Cmd { return b.jdk.command(w, b.classes, allEvents) }}
+	jfrEach    = way{"JDK + JFR, each wait", "jdk", work.asksForAll, func(b bench, w work) *exec.Cmd { return b.jdk.command(w, b.classes, eachWait) }}
 
-	ways = []way{ours, goroutines, oursOff, plainJDK, jfr, jfrAll}
+	ways = []way{ours, goroutines, oursOff, plainJDK, jfr, jfrAll, jfrEach}
 )
 
-func (w work) asksForAll() bool { return w.recorder }
+func (w work) asksForAll() bool { return w.recorder != contest{} }
 
 // does reports whether work is done that way with this JDK.
 func (y way) does(w work, j jdk) bool {

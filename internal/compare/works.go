@@ -12,10 +12,10 @@ type work struct {
 	java     string
 	bench    string // without its sub-benchmarks
 	rows     []row
-	carriers int  // of the JDK; 0: as many as it wants
-	once     bool // it measures the same however long it may take
-	recorder bool // the cost of a recorder is the question: measure the JDK with all events too
-	since    int  // the JDK's version that it needs; 0: any that is looked for
+	carriers int     // of the JDK; 0: as many as it wants
+	once     bool    // it measures the same however long it may take
+	recorder contest // the cost of a recorder is the question: measure the JDK with all events too
+	since    int     // the JDK's version that it needs; 0: any that is looked for
 }
 
 // A row is a line of the table: one figure of the work.
@@ -29,15 +29,16 @@ type row struct {
 // form prints a value.
 type form func(v float64) string
 
-func nanos(v float64) string  { return fmt.Sprintf("%.0f ns", v) }
-func micros(v float64) string { return fmt.Sprintf("%.1f µs", v/1e3) }
-func millis(v float64) string { return fmt.Sprintf("%.1f ms", v) }
-func secs(v float64) string   { return fmt.Sprintf("%.1f s", v) }
-func bytes(v float64) string  { return fmt.Sprintf("%.0f B", v) }
+func nanos(v float64) string    { return fmt.Sprintf("%.0f ns", v) }
+func micros(v float64) string   { return fmt.Sprintf("%.1f µs", v/1e3) }
+func millis(v float64) string   { return fmt.Sprintf("%.1f ms", v) }
+func inMillis(v float64) string { return millis(v / 1e6) }
+func secs(v float64) string     { return fmt.Sprintf("%.1f s", v) }
+func bytes(v float64) string    { return fmt.Sprintf("%.0f B", v) }
 
 // works are compared in this order. Where the JDK is faster with one carrier, it has one.
 var works = []work{
-	{java: "start-join", bench: "StartJoin", carriers: 1, recorder: true, rows: []row{
+	{java: "start-join", bench: "StartJoin", carriers: 1, recorder: contest{"startjoin", "a start", 1}, rows: []row{
 		{"start + join, from a thread", "", "ns/op", nanos},
 	}},
 	{java: "start-join-platform", bench: "StartJoinFromGoroutine", rows: []row{
@@ -48,10 +49,10 @@ var works = []work{
 		{"start + join, one local set", "local=set", "ns/op", nanos},
 		{"start + join, one inherited and read", "local=inherited", "ns/op", nanos},
 	}},
-	{java: "ping-pong", bench: "PingPong", carriers: 1, recorder: true, rows: []row{
+	{java: "ping-pong", bench: "PingPong", carriers: 1, recorder: contest{"pingpong", "a switch of ping-pong", 2}, rows: []row{
 		{"park/unpark ping-pong", "", "ns/op", nanos},
 	}},
-	{java: "yield", bench: "Yield", carriers: 1, recorder: true, rows: []row{
+	{java: "yield", bench: "Yield", carriers: 1, recorder: contest{"yield", "a yield", 1}, rows: []row{
 		{"yield, 1,000 threads", "", "ns/op", nanos},
 	}},
 	{java: "deep", bench: "Deep", carriers: 1, rows: []row{
@@ -78,6 +79,14 @@ var works = []work{
 	}},
 	{java: "skynet", bench: "Skynet", once: true, rows: []row{
 		{"skynet, 1,000,000 leaves", "", "ms/op", millis},
+	}},
+	{java: "echo", bench: "Echo", once: true, rows: []row{
+		{"echo over 100 connections", "conns=100", "ns/op", micros},
+		{"echo over 100 connections: p99 of a request", "conns=100", "p99-ns", inMillis},
+		{"echo over 1,000 connections", "conns=1000", "ns/op", micros},
+		{"echo over 1,000 connections: p99 of a request", "conns=1000", "p99-ns", inMillis},
+		{"echo over 10,000 connections", "conns=10000", "ns/op", micros},
+		{"echo over 10,000 connections: p99 of a request", "conns=10000", "p99-ns", inMillis},
 	}},
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -50,4 +51,28 @@ func Median(values []float64) float64 {
 		return (s[n/2-1] + s[n/2]) / 2
 	}
 	return s[len(s)/2]
+}
+
+// Confidence returns the mean of the values, and half the width of the interval in which their true mean lies with a confidence of 95 %, as
+// Student's distribution tells it. There must be two values or more.
+func Confidence(values []float64) (mean, half float64) {
+	n := float64(len(values))
+	for _, v := range values {
+		mean += v / n
+	}
+	squares := 0.0
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	return mean, student(len(values)-1) * math.Sqrt(squares/(n-1)/n)
+}
+
+// student is the 97.5th percentile of Student's distribution.
+func student(freedom int) float64 {
+	small := []float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262}
+	if freedom <= len(small) {
+		return small[freedom-1]
+	}
+	f := float64(freedom)
+	return 1.95996 + 2.3722/f + 2.8225/(f*f) + 2.5558/(f*f*f) // of the expansion about the normal distribution
 }

@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -51,5 +52,23 @@ func TestTheMedianIsTheMiddle(t *testing.T) {
 	}
 	if got := Median([]float64{4, 1, 3, 2}); got != 2.5 {
 		t.Errorf("got %v, want 2.5", got)
+	}
+}
+
+func TestConfidenceIsThatOfStudent(t *testing.T) {
+	for _, c := range []struct {
+		values     []float64
+		mean, half float64
+	}{
+		{[]float64{1, 3}, 2, 12.706},
+		{[]float64{1, 2, 3, 4, 5}, 3, 2.776 * math.Sqrt(2.5/5)},
+		{slices.Repeat([]float64{1, 3}, 10), 2, 2.093 * math.Sqrt(20.0/19/20)},
+		{slices.Repeat([]float64{1, 3}, 500), 2, 1.962 * math.Sqrt(1000.0/999/1000)},
+		{[]float64{7, 7, 7}, 7, 0},
+	} {
+		mean, half := Confidence(c.values)
+		if math.Abs(mean-c.mean) > 1e-9 || math.Abs(half-c.half) > 1e-3*c.half+1e-12 {
+			t.Errorf("%d values: got %v ± %v, want %v ± %v", len(c.values), mean, half, c.mean, c.half)
+		}
 	}
 }
