@@ -3,9 +3,12 @@ package archtest
 import (
 	"encoding/json"
 	"errors"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,6 +55,44 @@ func importGraph(t *testing.T, goos string) (edges []edge, packages int) {
 			edges = append(edges, edge{short(p.ImportPath), short(to)})
 		}
 	}
+}
+
+// nestedEdges are the imports of the modules in the repository beside the main one, which may not be downloaded here: their files are parsed.
+func nestedEdges(t *testing.T) (edges []edge) {
+	t.Helper()
+	files := tracked(t)
+	for _, mod := range files {
+		folder, ok := strings.CutSuffix(mod, "/go.mod")
+		if !ok {
+			continue
+		}
+		for _, name := range files {
+			if !strings.HasPrefix(name, folder+"/") || strings.Contains(name, "/testdata/") || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), name, read(t, name), parser.ImportsOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, to := range f.Imports {
+				edges = append(edges, edge{path.Dir(name), short(strings.Trim(to.Path.Value, `"`))})
+			}
+		}
+	}
+	return edges
+}
+
+func TestNoImportOfANestedModuleBreaksTheLayers(t *testing.T) {
+	edges := nestedEdges(t)
+	for _, seen := range []edge{{"dump/delve", "github.com/go-delve/delve/pkg/proc"}, {"dump/delve/cmd/vtdelve", "dump/delve"}} {
+		if !slices.Contains(edges, seen) {
+			t.Errorf("the walk did not find that %s imports %s", seen.from, seen.to)
+		}
+	}
+	for _, line := range check(rules, edges) {
+		t.Error(line)
+	}
+	t.Logf("%d imports", len(edges))
 }
 
 // short names a package as rules do.
@@ -106,6 +147,8 @@ func TestRulesForbidWhatTheyShould(t *testing.T) {
 		{edge{"dump", "agent"}, "one look"},
 		{edge{"dump", "github.com/go-delve/delve/pkg/proc"}, "dump/delve alone"},
 		{edge{"dump/delve", "github.com/go-delve/delve/pkg/proc"}, ""},
+		{edge{"dump/delve/cmd/vtdelve", "dump/delve"}, ""},
+		{edge{"cmd/vtdump", "dump/delve"}, "is started"},
 		{edge{"webui", "agent"}, "protocol"},
 		{edge{"tracing/otel", "go.opentelemetry.io/otel"}, ""},
 		{edge{"agent", "fixtures/shop/shop"}, "run, not imported"},

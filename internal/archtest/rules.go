@@ -23,7 +23,7 @@ type rule struct {
 }
 
 // observers read flight files. They never run inside what they look at.
-var observers = []string{"agent/...", "dump/...", "tracing/...", "webui/...", "cmd/..."}
+var observers = []string{"agent/...", "dump/...", "incident/...", "tracing/...", "webui/...", "cmd/..."}
 
 var (
 	delve         = []string{"github.com/go-delve/delve/..."}
@@ -50,7 +50,7 @@ var rules = []rule{
 	},
 	{
 		of:     observers,
-		except: []string{"cmd/vtserve"},
+		except: []string{"cmd/vtserve", "tracing/otel/propagate"}, // the latter is for programs, which it makes record more
 		not:    []string{"runtime/continuation/...", "runtime/sched/...", "runtime/vthread/...", "runtime/structured/...", "runtime/vsync/...", "runtime/vhttp/...", "runtime/vnet/...", "runtime/vfile/...", "runtime/durable/...", "runtime/vttest/...", "runtime/internal/..."},
 		why:    "observers meet the runtime in runtime/flight alone, so that they work without the process",
 	},
@@ -60,9 +60,34 @@ var rules = []rule{
 		why: "the server observes; what it demonstrates runs in a process of its own",
 	},
 	{
+		of:  []string{"recording/..."},
+		may: []string{"recording/...", "runtime/flight/...", "golang.org/x/sys/..."},
+		why: "a recording is what flight files told over a time; who shows and exports it comes after",
+	},
+	{
 		of:  []string{"dump/..."},
 		not: []string{"agent/...", "webui/...", "tracing/..."},
 		why: "a dump is one look; following, serving and exporting are built on it",
+	},
+	{
+		of:  []string{"tracing/jfr/..."},
+		may: []string{"recording", "runtime/flight", "tracing/jfr/...", "github.com/google/pprof/profile"},
+		why: "a way out of a recording knows the recording, and profiles; commands connect it",
+	},
+	{
+		of:  []string{"tracing/profile/..."},
+		may: []string{"recording", "runtime/flight", "dump", "dump/profile", "github.com/google/pprof/profile"},
+		why: "profiles are made of events and of looks at a process; who serves them brings the process",
+	},
+	{
+		of:  []string{"incident/..."},
+		not: []string{"agent", "webui/...", "tracing/..."},
+		why: "a bundle is taken by whoever watches, with or without a server",
+	},
+	{
+		of:  []string{"agent/trigger", "agent/control"},
+		not: []string{"agent", "webui/...", "incident/...", "recording/..."},
+		why: "vtdump watches and asks too, without a server",
 	},
 	{
 		of:  []string{"webui/..."},
@@ -77,9 +102,21 @@ var rules = []rule{
 	},
 	{
 		of:     []string{"..."},
-		except: []string{"tracing/...", "cmd/..."},
+		except: []string{"dump/delve/..."},
+		not:    []string{"dump/delve/..."},
+		why:    "who has Delve in a program is changed by it: vtdelve is started",
+	},
+	{
+		of:     []string{"..."},
+		except: []string{"tracing/...", "cmd/...", "fixtures/backends/..."},
 		not:    openTelemetry,
 		why:    "OpenTelemetry is one way out of several, and lives in tracing",
+	},
+	{
+		of:     []string{"..."},
+		except: []string{"fixtures/..."},
+		not:    []string{"tracing/otel/propagate"},
+		why:    "it is for programs that have traces of their own; an observer records nothing",
 	},
 	{
 		of:     []string{"..."},
@@ -94,7 +131,7 @@ var rules = []rule{
 	},
 	{
 		of:     []string{"..."},
-		except: []string{"internal/leaktest", "internal/childtest", "runtime/vttest/...", "runtime/sched/schedtest", "runtime/flight/flighttest", "agent/agenttest"},
+		except: []string{"internal/leaktest", "internal/childtest", "runtime/vttest/...", "runtime/sched/schedtest", "runtime/flight/flighttest", "agent/agenttest", "dump/dumptest", "fixtures/backends/backendtest"},
 		not:    []string{"std/testing/..."},
 		why:    "what tests need sits in …test packages, which no program imports",
 	},

@@ -23,7 +23,7 @@ type Child struct {
 	t       testing.TB
 	command *exec.Cmd
 	dir     string // of its flight file
-	stdin   io.Closer
+	stdin   io.WriteCloser
 	ended   chan struct{} // closed when it was waited for
 
 	mu struct {
@@ -37,6 +37,12 @@ type Child struct {
 // skipped on systems without flight files.
 func Start(t testing.TB, pkg string, args ...string) *Child {
 	t.Helper()
+	return StartWith(t, nil, pkg, args...)
+}
+
+// StartWith is [Start] with further variables of the environment, NAME=VALUE, which win over those that there are.
+func StartWith(t testing.TB, env []string, pkg string, args ...string) *Child {
+	t.Helper()
 	if _, err := os.Stat("/dev/shm"); err != nil {
 		t.Skipf("this system has no flight files: %v", err)
 	}
@@ -48,7 +54,7 @@ func Start(t testing.TB, pkg string, args ...string) *Child {
 	}
 	t.Cleanup(func() { os.RemoveAll(c.dir) })
 	c.command = exec.Command(build(t, pkg), args...)
-	c.command.Env = append(os.Environ(), "VTSCOPE_DIR="+c.dir)
+	c.command.Env = append(append(os.Environ(), "VTSCOPE_DIR="+c.dir), env...)
 	c.command.Stdout, c.command.Stderr = c, c
 	if c.stdin, err = c.command.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -72,17 +78,30 @@ func Start(t testing.TB, pkg string, args ...string) *Child {
 
 func build(t testing.TB, pkg string) string {
 	t.Helper()
-	top, err := exec.Command("go", "env", "GOMOD").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	program := filepath.Join(t.TempDir(), filepath.Base(pkg))
 	b := exec.Command("go", "build", "-o", program, pkg)
-	b.Dir = filepath.Dir(string(bytes.TrimSpace(top)))
+	b.Dir = Top(t)
 	if out, err := b.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", b, err, out)
 	}
 	return program
+}
+
+// Top returns the folder of the main module, also for tests of the modules in it.
+func Top(t testing.TB) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && bytes.HasPrefix(mod, []byte("module github.com/vtscope/vtscope\n")) {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("the test does not run in the repository")
+		}
+	}
 }
 
 // Write takes the child's output. It is not for tests.
@@ -138,6 +157,14 @@ func (c *Child) WaitFor(pattern *regexp.Regexp) []string {
 func (c *Child) Signal(s os.Signal) {
 	c.t.Helper()
 	if err := c.command.Process.Signal(s); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// WriteLine writes an empty line to the child's standard input.
+func (c *Child) WriteLine() {
+	c.t.Helper()
+	if _, err := io.WriteString(c.stdin, "\n"); err != nil {
 		c.t.Fatal(err)
 	}
 }

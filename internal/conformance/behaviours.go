@@ -93,7 +93,7 @@ var groups = append([]group{
 	{"IN", "interrupt", []behaviour{
 		{"IN-01", "a thread interrupts itself; Interrupted clears", tested},
 		{"IN-02", "an interrupt before the start is remembered", tested},
-		{"IN-04", "an interrupt ends a wait for many sockets", waits(network)},
+		{"IN-04", "an interrupt ends a wait for many sockets", never("Go has no selectors; a thread for each socket waits for many")},
 		{"IN-05", "it ends a sleep with an error, and is cleared", tested},
 		{"IN-06", "it ends a park, and stays", tested},
 		{"IN-07", "interrupted, a wait for a condition fails at once", tested},
@@ -127,7 +127,7 @@ var groups = append([]group{
 		{"TL-02", "they survive waits", tested},
 		{"TL-03", "where the builder forbids them, Set fails, Get gives the first value", tested},
 		{"TL-04", "inheritable ones: the child has the parent's value, not vice versa", tested},
-		{"TL-06", "a thread that sets one can be traced", waits(recorder)},
+		{"TL-06", "a thread that sets one can be traced", adapted("by events local-set, which tell the thread and the variable, and no stack")},
 	}},
 	{"EX", "executor", []behaviour{
 		{"EX-01", "one new thread for each task, from the factory", tested},

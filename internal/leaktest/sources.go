@@ -52,6 +52,11 @@ var ours = []string{
 	"github.com/vtscope/vtscope/runtime/sched.(*timerHeap).serve",
 	"github.com/vtscope/vtscope/runtime/internal/coro.(*Routine).Idle",
 	"github.com/vtscope/vtscope/runtime/flight.offer",
+	"github.com/vtscope/vtscope/runtime/internal/poll.init.",
+	"github.com/vtscope/vtscope/runtime/internal/poll.(*poller).run",
+	"github.com/vtscope/vtscope/runtime/vfile.(*ring).serve",
+	"github.com/vtscope/vtscope/runtime/vfile.(*ring).submitter",
+	"github.com/vtscope/vtscope/runtime/vfile.(*helpers).serve",
 }
 
 // goroutines returns the stacks of all but the calling goroutine and those with an allowed function.
@@ -109,7 +114,7 @@ func files() (left []string, err error) {
 			left = append(left, "open: "+target)
 		}
 	}
-	own, err := filepath.Glob(fmt.Sprintf("/dev/shm/vtscope-%d/%d-*.flight", os.Getuid(), os.Getpid()))
+	own, err := filepath.Glob(fmt.Sprintf("/dev/shm/vtscope-%d/%d-*", os.Getuid(), os.Getpid()))
 	for _, name := range own {
 		left = append(left, "not removed: "+name)
 	}

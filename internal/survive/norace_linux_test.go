@@ -1,0 +1,7 @@
+//go:build !race
+
+package survive
+
+import "testing"
+
+func skipUnderRaceDetector(*testing.T) {}
