@@ -109,11 +109,17 @@ func (b *browser) text(expression string) string {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	s, err := chromedp.Run(ctx, chromedp.Evaluate[string]("(() => {"+words+"return String("+expression+")})()"))
-	if err != nil {
-		b.Fatalf("%s: %v", expression, err)
+	for {
+		s, err := chromedp.Run(ctx, chromedp.Evaluate[string]("(() => {"+words+"return String("+expression+")})()"))
+		switch {
+		case err == nil:
+			return s
+		case ctx.Err() == nil && (strings.Contains(err.Error(), "navigated or closed") || strings.Contains(err.Error(), "context was destroyed") || strings.Contains(err.Error(), "find context")):
+			time.Sleep(10 * time.Millisecond) // the page goes to another: that one is asked
+		default:
+			b.Fatalf("%s: %v", expression, err)
+		}
 	}
-	return s
 }
 
 // until waits for a JavaScript expression to be true; what says what that means.

@@ -51,6 +51,30 @@ func TestAUserSeesTheShopLive(t *testing.T) {
 		b.until("the group in the address", `location.hash.includes("group=")`)
 	})
 
+	b.step("a filter", func() {
+		b.do(chromedp.SendKeys(chromedp.CSS("#filter"), "state=timed-parked\r"))
+		b.until("the filter in the address", `location.hash.includes("filter=state%3Dtimed-parked")`)
+		b.until("how many it matches", `/^[1-9].* match, [1-9]/.test(document.querySelector("#filtered")?.textContent)`)
+		b.until("groups that it matches", `groups().length > 0 && groups().every(g => g.textContent.includes("timed-parked"))`)
+		b.do(chromedp.SendKeys(chromedp.CSS("#filter"), " stat=7\r"))
+		b.until("where the filter is wrong", `document.querySelector("#wrong-filter")?.textContent.endsWith("\n                   ^^^^")`)
+		b.text(`String((f => { f.value = ""; f.dispatchEvent(new Event("input")); })(document.querySelector("#filter")))`)
+		b.until("no filter", `!location.hash.includes("filter=") && !document.querySelector("#filtered") && !document.querySelector("#wrong-filter")`)
+		b.text(`document.activeElement.blur()`)
+	})
+
+	b.step("what is out of sight is not asked for", func() {
+		b.text(`(() => {
+			window.said = "";
+			const send = WebSocket.prototype.send;
+			WebSocket.prototype.send = function (m) { window.said = m; return send.call(this, m); };
+			document.querySelector("#events").style.display = "none";
+		})()`)
+		b.until("no events wanted", `window.said.includes('"groups"') && !window.said.includes('"events"')`)
+		b.text(`document.querySelector("#events").style.display = ""`)
+		b.until("events wanted again", `window.said.includes('"events"')`)
+	})
+
 	b.step("the scheduler", func() {
 		b.until("the default scheduler", `document.querySelector('#schedulers .scheduler[data-name="default"]')`)
 		b.until("its parallelism", `figure("parallelism") > 0`)

@@ -1,0 +1,117 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// launch starts a program that ends when its standard input does, and returns its pid.
+func launch(t *testing.T, bin, dir, program string, args ...string) int {
+	t.Helper()
+	c := exec.Command(filepath.Join(bin, program), append(args, "-exit-with-stdin")...)
+	c.Env = append(os.Environ(), "VTSCOPE_DIR="+dir)
+	c.Stderr = os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewReader(out)
+	if _, err := said.ReadString('\n'); err != nil {
+		t.Errorf("%s said nothing: %v", program, err)
+	}
+	drained := make(chan struct{})
+	go func() { io.Copy(io.Discard, said); close(drained) }()
+	t.Cleanup(func() {
+		in.Close()
+		<-drained
+		if err := c.Wait(); err != nil {
+			t.Errorf("%s: %v", program, err)
+		}
+	})
+	return c.Process.Pid
+}
+
+// Programs in trouble are found, and a click on a finding shows its scope and the group of its threads.
+func TestAFindingLeadsToItsScopeAndGroup(t *testing.T) {
+	b := openBrowser(t)
+	bin, dir, addr := t.TempDir(), flights(t), freePort(t)
+	c := exec.Command("go", "build", "-o", bin+"/", "./cmd/vtserve", "./fixtures/deadlock", "./fixtures/trouble", "./fixtures/leak", "./fixtures/storm")
+	c.Dir = ".."
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(c.Args, " "), err, out)
+	}
+	serve := exec.Command(filepath.Join(bin, "vtserve"), "--addr", addr)
+	serve.Env = append(os.Environ(), "VTSCOPE_DIR="+dir)
+	serve.Stderr = os.Stderr
+	if err := serve.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		serve.Process.Signal(os.Interrupt)
+		serve.Wait()
+	})
+	for _, p := range []struct {
+		program string
+		checks  map[string]string // the scope that the view has after a click, "": none to go to
+		worst   string
+	}{
+		{"deadlock -kind locks", map[string]string{"deadlock": "root"}, "error"},
+		{"trouble -kind victims", map[string]string{"pinned": "-"}, "warning"},
+		{"trouble -kind queue", map[string]string{"unbounded-queue": "root/requests/orders", "scope-growth": "root/requests/orders"}, "warning"},
+		{"leak -rate 1000", map[string]string{"holder-gone": "root/server", "scope-growth": "root/server", "unscoped": "root"}, "error"},
+		{"trouble -kind spawn", map[string]string{"spawn-storm": "root/requests/orders"}, "warning"},
+	} {
+		b.step(p.program, func() {
+			words := strings.Fields(p.program)
+			pid := launch(t, bin, dir, words[0], words[1:]...)
+			b.do(chromedp.Navigate(fmt.Sprintf("http://%s/#process=%d", addr, pid)), chromedp.Reload())
+			for check, scope := range p.checks {
+				row := fmt.Sprintf(`#findings li[data-check="%s"]`, check)
+				b.until("a finding of "+check, fmt.Sprintf(`document.querySelector(%q)`, row))
+				b.until("its page", fmt.Sprintf(`document.querySelector(%q).innerText.includes("docs/findings/%s.md")`, row, check))
+				if scope == "-" {
+					continue // who holds a carrier may do something else by now
+				}
+				b.do(chromedp.Click(chromedp.CSS(row + " button")))
+				b.until("its scope", fmt.Sprintf(`chosen("#scopes")?.dataset.path === %q`, scope))
+				b.until("its group", `chosen("#groups") && location.hash.includes("group=")`)
+			}
+			b.until("how bad it is", fmt.Sprintf(`document.querySelector("#findings h2 .severity-%s")`, p.worst))
+			if *update {
+				picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(os.TempDir(), "findings-"+strings.ReplaceAll(p.program, " ", "")+".png"), picture, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+	b.step("a healthy program", func() {
+		pid := launch(t, bin, dir, "trouble")
+		b.do(chromedp.Navigate(fmt.Sprintf("http://%s/#process=%d", addr, pid)), chromedp.Reload())
+		b.until("no finding", `document.querySelector("#findings .empty")?.textContent === "None: the checks find nothing."`)
+		b.until("live", `document.querySelector("#status")?.textContent === "LIVE"`)
+	})
+	if bad := b.complaints(); len(bad) > 0 {
+		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))
+	}
+}
