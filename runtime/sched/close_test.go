@@ -3,6 +3,7 @@ package sched_test
 import (
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,4 +77,32 @@ func TestWhatIsAcceptedDuringCloseRuns(t *testing.T) {
 		<-closed
 	}
 	runtime.GC() // then the file forgets the thread that was refused
+}
+
+// W2, W4: of carriers that are all too many, one must go on.
+func TestCloseWithFewerCarriersThanAreAwake(t *testing.T) {
+	for range 20 {
+		fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := vthread.Builder{Scheduler: fj}
+		var stop atomic.Bool
+		for range 9 {
+			b.Start(func() {
+				for !stop.Load() {
+					vthread.Yield()
+				}
+			})
+		}
+		closed := make(chan struct{})
+		go func() { fj.Close(); close(closed) }()
+		time.Sleep(time.Millisecond)
+		if err := fj.SetParallelism(1); err != nil {
+			t.Fatal(err)
+		}
+		returns(t, "a thread started in between", b.Start(func() {}).Join)
+		stop.Store(true)
+		returns(t, "Close", func() { <-closed })
+	}
 }

@@ -8,12 +8,16 @@ import (
 )
 
 // sleep waits until there may be something to do, and returns false when the carrier shall stop instead. A
-// carrier that returns true counts as searching. One that was too many does not sleep if others have done it first.
+// carrier that returns true counts as searching. One that was too many, and so has given its tasks away, does not sleep if others have done it first.
 func (w *worker) sleep(tooMany bool) bool {
 	fj := w.fj
 	fj.mu.Lock()
 	closed := fj.mu.closed
-	if tooMany && !closed && fj.room.Load() >= 0 || closed && (fj.anything() || w.handOff.full()) {
+	stays := closed && (fj.anything() || w.handOff.full())
+	if tooMany { // others are awake: also when the scheduler closes it must go, or all of them would wait for each other to take what is shared
+		stays = fj.room.Load() >= 0
+	}
+	if stays {
 		fj.mu.Unlock()
 		fj.searching.Add(1)
 		return true
