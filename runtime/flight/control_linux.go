@@ -229,13 +229,13 @@ func (s *controlSocket) close() {
 	if s == nil {
 		return
 	}
-	close(s.stop)
 	s.mu.Lock()
 	s.mu.closed = true
 	for c := range s.mu.open {
 		_ = c.SetDeadline(time.Unix(1, 0)) // who has it closes it
 	}
 	s.mu.Unlock()
+	close(s.stop) // now: what is cut short must not be told as done
 	s.wait.Wait()
 	if s.fd >= 0 {
 		syscall.Close(s.fd)
