@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"encoding"
 	"flag"
 	"fmt"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/vtscope/vtscope/dump"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files and webui/src/protocol.ts")
@@ -16,8 +19,21 @@ var update = flag.Bool("update", false, "rewrite golden files and webui/src/prot
 // The page's types are made here, so that a member renamed in Go breaks the page's type check
 // and not the page.
 func TestThePagesTypesAreThoseOfTheProtocol(t *testing.T) {
-	path := filepath.Join("..", "webui", "src", "protocol.ts")
-	want := typescript(reflect.TypeFor[Config](), reflect.TypeFor[Subscription](), reflect.TypeFor[Problem](), reflect.TypeFor[Frame]())
+	header := fmt.Sprintf("// What the members mean: docs/protocol.md.\n\nexport const protocol = %d;\nexport const subprotocol = %q;\n", Protocol, Subprotocol)
+	keepTypes(t, "protocol.ts", header, reflect.TypeFor[Config](), reflect.TypeFor[Subscription](), reflect.TypeFor[Problem](), reflect.TypeFor[Frame]())
+	keepTypes(t, "documents.ts", "// What the members mean: docs/openapi.json.\n", documents...)
+}
+
+// documents are those of the HTTP interface that the page fetches.
+var documents = []reflect.Type{
+	reflect.TypeFor[dump.GroupReport](), reflect.TypeFor[dump.ThreadReport](), reflect.TypeFor[dump.Waits](),
+}
+
+// keepTypes checks that a file of the page has the types.
+func keepTypes(t *testing.T, name, header string, roots ...reflect.Type) {
+	t.Helper()
+	path := filepath.Join("..", "webui", "src", name)
+	want := typescript(header, roots...)
 	if *update {
 		if err := os.WriteFile(path, want, 0o644); err != nil {
 			t.Fatal(err)
@@ -80,19 +96,24 @@ func each(root reflect.Type, visit func(typ reflect.Type, name string, field ref
 	walk(root)
 }
 
-func typescript(roots ...reflect.Type) []byte {
+func typescript(header string, roots ...reflect.Type) []byte {
 	var b bytes.Buffer
-	b.WriteString("// Made from agent/protocol.go by: go test ./agent -run PagesTypes -update\n// What the members mean: docs/protocol.md.\n")
-	fmt.Fprintf(&b, "\nexport const protocol = %d;\nexport const subprotocol = %q;\n", Protocol, Subprotocol)
+	b.WriteString("// Made from Go's types by: go test ./agent -run PagesTypes -update\n" + header)
 	var order []reflect.Type
 	lines := map[reflect.Type][]string{}
+	told := map[string]bool{} // members of types that several roots have
 	for _, root := range roots {
 		each(root, func(typ reflect.Type, name string, f reflect.StructField) {
 			if lines[typ] == nil {
 				order = append(order, typ)
 			}
+			if member := typ.Name() + "." + name; told[member] {
+				return
+			} else {
+				told[member] = true
+			}
 			mark := ""
-			if strings.Contains(f.Tag.Get("json"), "omitempty") {
+			if tag := f.Tag.Get("json"); strings.Contains(tag, "omitempty") || strings.Contains(tag, "omitzero") {
 				mark = "?"
 			}
 			lines[typ] = append(lines[typ], fmt.Sprintf("  %s%s: %s;\n", name, mark, typeName(f.Type, mark == "")))
@@ -116,6 +137,9 @@ func typescript(roots ...reflect.Type) []byte {
 }
 
 func typeName(t reflect.Type, null bool) string {
+	if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		return "string"
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		if null {

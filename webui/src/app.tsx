@@ -1,7 +1,7 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 import { Banner } from "./banner";
 import { Carriers } from "./carriers";
-import { Groups, chosenGroup } from "./groups";
+import { chosenGroup } from "./groups";
 import { Findings } from "./findings";
 import { Header } from "./header";
 import { Events } from "./events";
@@ -10,6 +10,7 @@ import { Scopes, chosenScope, scopeName } from "./scopes";
 import { StackView } from "./stack";
 import type { State, Store } from "./store";
 import { Timeline } from "./timeline";
+import { Tabs, chosenView } from "./views";
 
 type PanelName = "scopes" | "groups";
 
@@ -65,12 +66,7 @@ export function App({ state, store }: { state: State; store: Store }) {
           <Events state={state} />
         </div>
         <div class="middle">
-          <Groups
-            state={state}
-            active={panel === "groups"}
-            activate={() => activate("groups")}
-            choose={(row) => store.go({ group: row.key })}
-          />
+          {chosenView(state).show({ state, store, active: panel === "groups", activate: () => activate("groups"), tabs: <Tabs state={state} store={store} /> })}
           <StackView state={state} all={all} showAll={showAll} />
         </div>
         <div class="side">

@@ -7,13 +7,7 @@ import { useStill } from "./rows";
 import { chosenScope } from "./scopes";
 import { Word } from "./states";
 import type { State } from "./store";
-
-interface GroupsProps {
-  state: State;
-  active: boolean;
-  activate: () => void;
-  choose: (row: GroupRow) => void;
-}
+import type { ViewProps } from "./views";
 
 /** The reason that a state has if nothing else is said: it would only fill the row. */
 const implied: Record<string, string> = { parked: "park", "timed-parked": "park", blocked: "lock", waiting: "condition" };
@@ -23,7 +17,7 @@ export function chosenGroup(state: State): string {
   return state.route.group || (state.stack?.group ?? "");
 }
 
-export function Groups({ state, active, activate, choose }: GroupsProps) {
+export function Groups({ state, store, active, activate, tabs }: ViewProps) {
   const [over, hover] = useState(false);
   const groups = state.groups;
   const scope = chosenScope(state);
@@ -34,6 +28,7 @@ export function Groups({ state, active, activate, choose }: GroupsProps) {
     <Panel
       id="groups"
       title="Stack groups"
+      head={tabs}
       note={
         <>
           {groups && !groups.missing && (
@@ -67,7 +62,7 @@ export function Groups({ state, active, activate, choose }: GroupsProps) {
               data-scope={row.scope}
               aria-selected={row.key === chosen}
               class={gone ? "row gone" : "row"}
-              onClick={() => choose(row)}
+              onClick={() => store.go({ group: row.key })}
               title={`${row.scope}\nwait ${duration(row.min)} .. ${duration(row.max)}, median ${duration(row.median)}`}
             >
               <span class="bar" style={{ width: `${groups.total > 0 ? (100 * row.count) / groups.total : 0}%` }} />

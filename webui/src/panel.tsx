@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 interface PanelProps {
   id: string;
   title: string;
+  head?: ComponentChildren; // in place of the title
   note?: ComponentChildren;
   active?: boolean;
   onActivate?: () => void;
@@ -24,7 +25,7 @@ export function Panel(props: PanelProps) {
       onPointerLeave={() => props.onHover?.(false)}
     >
       <h2>
-        {props.title}
+        {props.head ?? props.title}
         <span class="note">{props.note}</span>
       </h2>
       <div class="body">{props.children}</div>

@@ -1,4 +1,4 @@
-// Made from agent/protocol.go by: go test ./agent -run PagesTypes -update
+// Made from Go's types by: go test ./agent -run PagesTypes -update
 // What the members mean: docs/protocol.md.
 
 export const protocol = 1;

@@ -1,25 +1,31 @@
-/** What the page shows, as it stands in the URL: #process=4711&scope=root/shop&group=… */
+/** What the page shows, as it stands in the URL: #process=4711&scope=root/shop&group=… The words are those of the command line. */
 export interface Route {
   process: string; // pid
   scope: string; // path, or key where two scopes have one path
   group: string; // key
   filter: string; // of threads
+  thread: string; // number
+  view: string; // of the middle, see views.tsx; "": the first
+  at: string; // the moment that is shown, Unix milliseconds; "": now
+  from: string; // the moment that it is compared with, as at; "": none
+  panel: string; // what lies over the page, see views.tsx; "": nothing
 }
+
+export const nowhere: Route = { process: "", scope: "", group: "", filter: "", thread: "", view: "", at: "", from: "", panel: "" };
+
+const names = Object.keys(nowhere) as (keyof Route)[];
 
 export function readRoute(hash: string): Route {
   const params = new URLSearchParams(hash.replace(/^#/, ""));
-  return {
-    process: params.get("process") ?? "",
-    scope: params.get("scope") ?? "",
-    group: params.get("group") ?? "",
-    filter: params.get("filter") ?? "",
-  };
+  const route = { ...nowhere };
+  for (const name of names) route[name] = params.get(name) ?? "";
+  return route;
 }
 
 export function writeRoute(route: Route): string {
   const parts: string[] = [];
-  for (const [name, value] of Object.entries(route) as [string, string][]) {
-    if (value) parts.push(`${name}=${encodeURIComponent(value).replaceAll("%2F", "/")}`);
+  for (const name of names) {
+    if (route[name]) parts.push(`${name}=${encodeURIComponent(route[name]).replaceAll("%2F", "/")}`);
   }
   return parts.length > 0 ? "#" + parts.join("&") : "";
 }

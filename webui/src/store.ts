@@ -80,8 +80,7 @@ export class Store implements Listener {
   go(to: Partial<Route>): void {
     const route = { ...this.state.route, ...to };
     if (to.process !== undefined && to.process !== this.state.route.process) {
-      route.scope = to.scope ?? "";
-      route.group = to.group ?? "";
+      for (const name of ["scope", "group", "thread", "at", "from"] as const) route[name] = to[name] ?? "";
     } else if ((to.scope !== undefined && to.scope !== this.state.route.scope) || (to.filter !== undefined && to.filter !== this.state.route.filter)) {
       route.group = to.group ?? "";
     }

@@ -1,0 +1,225 @@
+// Made from Go's types by: go test ./agent -run PagesTypes -update
+// What the members mean: docs/openapi.json.
+
+export interface GroupReport {
+  format: string;
+  process: Process;
+  taken: string;
+  as_of: string;
+  took_ns: number;
+  complete: boolean;
+  incomplete?: string[];
+  filter?: string;
+  key: string;
+  scope?: string[];
+  state: string;
+  reason?: string;
+  count: number;
+  others: number;
+  wait: Wait;
+  waits: number[];
+  first: number;
+  stack?: Stack;
+  blockers: Share[];
+  names: Share[];
+  oldest: Example[];
+  newest: Example[];
+  random: Example[];
+}
+
+export interface Process {
+  pid: number;
+  uid: number;
+  program: string;
+  exe?: string;
+  go_version?: string;
+  started: string;
+  status: string;
+  last_seen: string;
+  file?: string;
+  held?: string;
+}
+
+export interface Wait {
+  min_ns: number;
+  median_ns: number;
+  max_ns: number;
+}
+
+export interface Stack {
+  fingerprint: string;
+  frames: Frame[];
+  truncated?: boolean;
+}
+
+export interface Frame {
+  func: string;
+  file?: string;
+  line?: number;
+  inlined?: boolean;
+  internal?: boolean;
+}
+
+export interface Share {
+  value: string;
+  count: number;
+}
+
+export interface Example {
+  id: number;
+  name?: string;
+  wait_ns: number;
+}
+
+export interface ThreadReport {
+  format: string;
+  process: Process;
+  taken: string;
+  as_of: string;
+  took_ns: number;
+  complete: boolean;
+  incomplete?: string[];
+  id: number;
+  name?: string;
+  scope?: string[];
+  state: string;
+  reason?: string;
+  since: string;
+  wait_ns: number;
+  torn?: boolean;
+  kind: string;
+  scheduler?: string;
+  carrier?: number;
+  mounts: number;
+  pins: number;
+  for?: WaitedFor;
+  waker?: Party;
+  creator?: Party;
+  created?: string;
+  run_ns?: number;
+  ready_ns?: number;
+  cpu_ns?: number;
+  goroutine?: string;
+  stack?: Stack;
+  owns?: OwnedScope[];
+  waiters?: WaitersOfOne[];
+}
+
+export interface WaitedFor {
+  thing: string;
+  limited?: boolean;
+  made?: Place;
+  held?: number;
+  holders?: Keeper[];
+  poller?: number;
+}
+
+export interface Place extends Frame {
+  calls?: string;
+  guessed?: boolean;
+}
+
+export interface Party {
+  thread?: number;
+  goroutine?: string;
+  name?: string;
+  scope?: string[];
+}
+
+export interface Keeper extends Party {
+  state: string;
+  held_ns?: number;
+  for_ns?: number;
+  stack: number;
+}
+
+export interface OwnedScope {
+  id: number;
+  scope: string[];
+  threads: number;
+}
+
+export interface WaitersOfOne {
+  thing: string;
+  count: number;
+  longest_ns: number;
+  example: Party;
+}
+
+export interface Waits {
+  format: string;
+  process: Process;
+  taken: string;
+  as_of: string;
+  took_ns: number;
+  complete: boolean;
+  incomplete?: string[];
+  filter?: string;
+  group?: string;
+  threads: number;
+  waiting: number;
+  goroutines: number;
+  others: number;
+  deadlocks: Deadlock[];
+  groups: WaitGroup[];
+  rest: Rest;
+  orphans: Orphan[];
+  stacks: Stack[];
+}
+
+export interface Deadlock {
+  threads: number;
+  goroutines: number;
+  members: Member[];
+  for_ns: number;
+  victims: number;
+}
+
+export interface Member extends Party {
+  count: number;
+  state: string;
+  role: string;
+  keeps: Thing;
+  held_ns?: number;
+  wants: Thing;
+  for_ns: number;
+  stack: number;
+}
+
+export interface Thing {
+  kind: string;
+  id?: string;
+  name?: string;
+  made?: Place;
+  count?: number;
+}
+
+export interface WaitGroup {
+  scope?: string[];
+  for: Thing;
+  count: number;
+  goroutines?: number;
+  timed?: number;
+  shortest_ns: number;
+  longest_ns: number;
+  stack: number;
+  example: Party;
+  deadlock: number;
+  capacity?: number;
+  available?: number;
+  held?: number;
+  holders?: Keeper[];
+  gone?: boolean;
+}
+
+export interface Rest {
+  groups: number;
+  threads: number;
+}
+
+export interface Orphan {
+  id: number;
+  scope: string[];
+  owner: number;
+  open_ns: number;
+}
