@@ -8,7 +8,7 @@ export interface Route {
   view: string; // of the middle, see views.tsx; "": the first
   at: string; // the moment that is shown, Unix milliseconds; "": now
   from: string; // the moment that it is compared with, as at; "": none
-  panel: string; // what lies over the page, see views.tsx; "": nothing
+  panel: string; // what lies over the page, see overlays.tsx; "": nothing
 }
 
 export const nowhere: Route = { process: "", scope: "", group: "", filter: "", thread: "", view: "", at: "", from: "", panel: "" };

@@ -1,0 +1,50 @@
+import { addKeys, everywhere } from "./keys";
+import type { Context } from "./keys";
+import { chosenGroup } from "./groups";
+import { chosenScope, scopeName } from "./scopes";
+import type { Store } from "./store";
+import { copy } from "./toast";
+import { views } from "./views";
+
+/** move is by how many rows a key goes on. */
+const move = (by: number) => [by > 0 ? "j" : "k", by > 0 ? "ArrowDown" : "ArrowUp"];
+
+addKeys(
+  { keys: ["/"], words: "write a filter", place: everywhere, foot: true, act: () => document.getElementById("filter")?.focus() },
+  { keys: ["y"], words: "copy the link to what the page shows", place: everywhere, foot: true, over: true, act: () => void copy(location.href, "link") },
+  { keys: ["1"], words: "go to Scopes", place: everywhere, act: (c) => c.activate("scopes") },
+  ...views.slice(0, 8).map((view, i) => ({ keys: [String(i + 2)], words: `go to ${view.title}`, place: everywhere, act: (c: Context) => goTo(c, view.name) })),
+  { keys: move(+1), words: "next scope", place: "scopes", foot: true, act: ({ store }) => stepScope(store, +1) },
+  { keys: move(-1), words: "scope before", place: "scopes", foot: true, act: ({ store }) => stepScope(store, -1) },
+  { keys: ["Enter"], words: "to its threads", place: "scopes", foot: true, act: (c) => c.activate("groups") },
+  { keys: move(+1), words: "next group", place: "groups", foot: true, act: ({ store }) => stepGroup(store, +1) },
+  { keys: move(-1), words: "group before", place: "groups", foot: true, act: ({ store }) => stepGroup(store, -1) },
+  { keys: ["Enter"], words: (c) => (c.all ? "hide runtime frames" : "show runtime frames"), place: "groups", foot: true, act: (c) => c.showAll(!c.all) },
+  { keys: ["Escape"], words: "back to scopes", place: everywhere, when: (c) => c.panel !== "scopes", foot: true, act: (c) => c.activate("scopes") },
+);
+
+/** goTo shows a view of the middle, and gives it the keyboard. */
+export function goTo(c: Context, view: string): void {
+  c.store.go({ view: view === views[0].name ? "" : view });
+  c.activate("groups");
+}
+
+/** stepScope moves the choice by rows, in the order in which the agent sent them. */
+function stepScope(store: Store, by: number): void {
+  const { state } = store;
+  const rows = state.scopes?.rows ?? [];
+  const row = rows[clamp(rows.findIndex((r) => r.key === chosenScope(state)?.key) + by, rows.length)];
+  if (row) store.go({ scope: scopeName(rows, row) });
+}
+
+function stepGroup(store: Store, by: number): void {
+  const { state } = store;
+  if (state.groups?.scope !== chosenScope(state)?.path) return; // the groups of the new scope are on their way
+  const rows = state.groups?.rows ?? [];
+  const row = rows[clamp(rows.findIndex((r) => r.key === chosenGroup(state)) + by, rows.length)];
+  if (row) store.go({ group: row.key });
+}
+
+function clamp(index: number, length: number): number {
+  return Math.max(0, Math.min(length - 1, index));
+}
