@@ -93,6 +93,21 @@ func (g *Ring) chosen(t Ticks, k Kind, count uint64) bool {
 	return l.n <= most
 }
 
+// Full reports whether there were as many events of kind k in this second as the settings allow. Then it has counted one more, which the caller need not make.
+// Only the ring's owner may call it; g may be nil.
+func (g *Ring) Full(t Ticks, k Kind) bool {
+	if g == nil {
+		return false
+	}
+	most, l := g.rec.gate.second[k].Load(), &g.limits[k]
+	if most == 0 || l.n < most || t < l.from || t-l.from >= Ticks(durationToTicks(time.Second)) {
+		return false
+	}
+	n := &g.hdr.Counts[k]
+	put64(n, *n+1)
+	return true
+}
+
 // SetSettings changes what is recorded from now on, and tells it to the readers of the file.
 func (r *Recorder) SetSettings(s Settings) {
 	if r == nil {

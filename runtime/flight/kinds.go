@@ -112,6 +112,9 @@ var (
 
 func over(d time.Duration) Setting { return Setting{On: true, Threshold: d} }
 
+// limited records at most n events in a second of each carrier: of kinds of which there may be one for each request.
+func limited(n uint32, s Setting) Setting { s.PerSecond = n; return s }
+
 func stacked(s Setting) Setting { s.Stack, s.Depth = true, maxStackDepth; return s }
 
 // Fields that several kinds have.
@@ -200,7 +203,7 @@ var Kinds = [KindCount]KindInfo{
 		Fields: []Field{{"settings", AtRef, FieldString}}, Default: on, Profile: on},
 	EventIO: {Name: "io", Category: CategoryIO, About: "an operation of a thread on a socket or a file took long, with all its waits",
 		Fields: []Field{fieldReason, fieldBlocker, fieldStack, {"duration", AtMore, FieldDuration}, {"bytes", AtMore + 1, FieldBytes}, {"with", AtMore + 2, FieldText}},
-		More:   3, Default: stacked(over(20 * ms)), Profile: stacked(over(1 * ms)), Cost: CostSwitch, Span: true},
+		More:   3, Default: limited(500, stacked(over(20*ms))), Profile: limited(5_000, stacked(over(1*ms))), Cost: CostSwitch, Span: true},
 	EventPoll: {Name: "poll", Category: CategoryIO, About: "a poller found descriptors ready",
 		Fields: []Field{{"poller", AtRef, FieldInt}, {"ready", AtArg, FieldCount}}, Default: off, Profile: on, Cost: CostSwitch},
 	EventExhausted: {Name: "exhausted", Category: CategoryIO, About: "a connection waits to be accepted, since no descriptors are left",

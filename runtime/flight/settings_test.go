@@ -187,6 +187,36 @@ func TestAtMostSoManyAreRecordedInASecond(t *testing.T) {
 	}
 }
 
+func TestAnEventBeyondTheLimitIsCountedAndNeedNotBeMade(t *testing.T) {
+	r := newTest(t)
+	s := DefaultSettings()
+	if err := s.Set("mount.limit=7"); err != nil {
+		t.Fatal(err)
+	}
+	r.SetSettings(s)
+	g, rd := r.AcquireRing(5, 0, 4096), openFile(t, r)
+	at := Now()
+	made := 0
+	for second := range 2 {
+		for i := range 100 {
+			if now := at.Add(time.Duration(second)*1100*time.Millisecond + time.Duration(i)); !g.Full(now, EventMount) {
+				g.Emit(now, EventMount, 0, 0, 1, 0)
+				made++
+			}
+		}
+	}
+	if made != 14 || len(eventsOf(t, rd, 5)) != 14 {
+		t.Errorf("made %d, %d are recorded; want 7 in each of 2 seconds", made, len(eventsOf(t, rd, 5)))
+	}
+	if n := countOf(t, rd, EventMount); n != 200 {
+		t.Errorf("got a count of %d, want 200", n)
+	}
+	var none *Ring
+	if none.Full(at, EventMount) || g.Full(at.Add(time.Hour), EventUnmount) {
+		t.Error("full without a limit")
+	}
+}
+
 func TestThresholdsDecideWhatCounts(t *testing.T) {
 	r := newTest(t)
 	ms := func(n int) Ticks { return Ticks(0).Add(time.Duration(n) * time.Millisecond) }

@@ -521,11 +521,14 @@ func NoteIO(why flight.Reason, b flight.Blocker, d time.Duration, bytes int64, w
 	if !r.Over(flight.EventIO, flight.Ticks(0).Add(d)) {
 		return
 	}
-	me := Current()
+	me, now := Current(), flight.Now()
+	if me != nil && me.on.ring.Full(now, flight.EventIO) {
+		return
+	}
 	text := flight.TextOf(with())
 	more := [2 + flight.TextWords]uint64{uint64(d), uint64(bytes)}
 	copy(more[2:], text[:])
-	me.emitMore(flight.Now(), flight.EventIO, why, r.Stack(stackSkip), me.threadID(), uint64(b), more[:]...)
+	me.emitMore(now, flight.EventIO, why, r.Stack(stackSkip), me.threadID(), uint64(b), more[:]...)
 }
 
 // Emit records an event of the calling thread or goroutine that has no stack. Packages of the runtime use it for kinds of their own.
