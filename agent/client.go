@@ -131,29 +131,32 @@ func (c *client) readMessage() (kind int, data []byte, err error) {
 
 // parse reads a client's message.
 func parse(kind int, data []byte) (Subscription, *Problem) {
-	problem := func(format string, args ...any) (Subscription, *Problem) {
+	refused := func(format string, args ...any) (Subscription, *Problem) {
 		return Subscription{}, &Problem{
 			Type: TypeError, Error: fmt.Sprintf(format, args...), Try: `{"type":"subscribe","process":"","scope":"","group":""}`,
 		}
 	}
 	if kind != websocket.TextMessage {
-		return problem("a message is JSON in a text frame")
+		return refused("a message is JSON in a text frame")
 	}
 	var s Subscription
 	if err := json.Unmarshal(data, &s); err != nil {
-		return problem("a message is not JSON of the right form: %v", err)
+		return refused("a message is not JSON of the right form: %v", err)
 	}
 	if s.Type != TypeSubscribe {
-		return problem("no message of a client has the type %q", short(s.Type))
+		return refused("no message of a client has the type %q", short(s.Type))
 	}
 	for _, m := range []struct{ member, value string }{{"process", s.Process}, {"scope", s.Scope}, {"group", s.Group}} {
 		if len(m.value) > longestName {
-			return problem("%s is %d bytes long, more than %d", m.member, len(m.value), longestName)
+			return refused("%s is %d bytes long, more than %d", m.member, len(m.value), longestName)
 		}
+	}
+	if problem := s.checkTree(); problem != "" {
+		return refused("%s", problem)
 	}
 	for _, name := range s.Panels {
 		if !slices.Contains(panelNames(), name) {
-			return problem("there is no panel %q, only %s", short(name), strings.Join(panelNames(), ", "))
+			return refused("there is no panel %q, only %s", short(name), strings.Join(panelNames(), ", "))
 		}
 	}
 	if _, err := filter.Parse(s.Filter); err != nil {
@@ -467,7 +470,7 @@ func (c *client) sayGoodbye(err error) {
 func (a *Agent) config() Config {
 	c := Config{
 		Type: TypeConfig, Protocol: Protocol, Agent: About{os.Getpid(), a.started.UnixMilli()},
-		IntervalMS: int(a.options.Interval.Milliseconds()), Points: a.options.Points, Limits: limits, Panels: panelNames(),
+		IntervalMS: int(a.options.Interval.Milliseconds()), Points: a.options.Points, Limits: limits, Orders: orderTerms(), Panels: panelNames(),
 	}
 	for _, s := range flight.States {
 		c.States = append(c.States, Term{s.Name, s.About})

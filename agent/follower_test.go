@@ -153,7 +153,7 @@ func TestTheTreeIsCutToTheLargestScopesWithTheirParents(t *testing.T) {
 		s.Scopes[i].States[flight.StateParked] = s.Scopes[i].Own
 	}
 	v := &view{snapshot: s}
-	tree := v.tree()
+	tree := v.tree(&Subscription{})
 	if len(tree.Rows) != limits.Scopes {
 		t.Fatalf("%d rows, want %d", len(tree.Rows), limits.Scopes)
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -35,9 +36,11 @@ type panel struct {
 	key  []string // members that tell its rows from each other; nil: it is always sent as a whole
 }
 
-func onProcess(*look) string  { return "" }
-func onCost(l *look) string   { return strconv.FormatUint(l.tells, 10) + " " + l.want.Filter }
-func onFilter(l *look) string { return l.want.Filter }
+func onProcess(*look) string { return "" }
+func onCost(l *look) string  { return strconv.FormatUint(l.tells, 10) + " " + l.want.Filter }
+func onTree(l *look) string {
+	return fmt.Sprintf("%s\x00%s\x00%+v\x00%s", l.want.Order, l.want.Scope, l.want.Open, l.want.Filter)
+}
 func onScope(l *look) string  { return l.group + "\x00" + l.want.Scope + "\x00" + l.want.Filter }
 func onPoints(l *look) string { return strconv.FormatUint(l.from, 10) }
 
@@ -45,8 +48,8 @@ func onPoints(l *look) string { return strconv.FormatUint(l.from, 10) }
 var panels = []panel{
 	{name: "process", on: onCost, key: noRows,
 		make: func(l *look) any { return l.header() }},
-	{name: "scopes", on: onFilter, key: []string{"key"}, none: &Scopes{Rows: []ScopeRow{}},
-		make: func(l *look) any { return l.shown.tree() }},
+	{name: "scopes", on: onTree, key: []string{"key"}, none: &Scopes{Rows: []ScopeRow{}},
+		make: func(l *look) any { return l.shown.tree(&l.want) }},
 	{name: "groups", on: onScope, key: []string{"key"}, none: &Groups{Rows: []GroupRow{}},
 		make: func(l *look) any { return l.shown.groups(l.want.Scope, l.group) }},
 	{name: "stack", on: onScope, key: noRows, none: &Stack{Frames: []FrameRow{}, Examples: []ThreadRow{}},

@@ -35,6 +35,7 @@ type Config struct {
 	IntervalMS int          `json:"intervalMs"`
 	Points     int          `json:"points"` // most points of the time line
 	Limits     Limits       `json:"limits"`
+	Orders     []Term       `json:"orders"` // of scopes, that a subscription can name; the first is the usual one
 	Panels     []string     `json:"panels"` // the members of frames that a subscription can name
 }
 
@@ -77,7 +78,8 @@ type FigureTerm struct {
 
 // Limits are the most rows that a frame carries; what lies beyond is summed.
 type Limits struct {
-	Scopes     int `json:"scopes"`
+	Scopes     int `json:"scopes"` // that come unasked, and children of the chosen scope
+	Opened     int `json:"opened"` // with the children of those that a client opens
 	Groups     int `json:"groups"`
 	Carriers   int `json:"carriers"`
 	Schedulers int `json:"schedulers"`
@@ -97,9 +99,18 @@ type Subscription struct {
 	Scope   string `json:"scope"`   // a scope's key or path; "" is the whole process
 	Group   string `json:"group"`   // a group's key; "" is the largest
 
+	Order string      `json:"order,omitempty"` // of scopes with one parent, of [Config.Orders]; "" is the first
+	Open  []OpenScope `json:"open,omitempty"`  // scopes of which more children are to come
+
 	Filter string   `json:"filter,omitempty"` // of threads, in the language of dump/filter; scopes, groups and the stack are of those that it matches
 	Panels []string `json:"panels,omitempty"` // the members that frames are to have, of [Config.Panels]; nil is all
 	Deltas bool     `json:"deltas,omitempty"` // the client understands [Frame.Deltas]
+}
+
+// An OpenScope is a scope of which a client wants to see children, however small they are.
+type OpenScope struct {
+	Scope string `json:"scope"` // key or path
+	Rows  int    `json:"rows"`  // the first so many children
 }
 
 // A Problem answers a message that could not be used. The subscription stays as it was.
@@ -251,8 +262,9 @@ type Cost struct {
 
 // Scopes is the tree of scopes, parents before children.
 type Scopes struct {
-	Rows []ScopeRow `json:"rows"`
-	Rest Rest       `json:"rest"` // scopes beyond the limit, with their own threads
+	Order string     `json:"order"` // of scopes with one parent
+	Rows  []ScopeRow `json:"rows"`
+	Rest  Rest       `json:"rest"` // scopes beyond the limit, with their own threads
 }
 
 // A ScopeRow is a scope, or several siblings of one name folded into one.
@@ -267,6 +279,14 @@ type ScopeRow struct {
 	Change int    `json:"change"` // of Total, over the time that [Taken.ChangeOver] tells
 	Owner  string `json:"owner"`
 	Counts []int  `json:"counts"` // by state, in it and below it
+
+	Oldest int64   `json:"oldest"` // the longest that a thread in it or below it has waited
+	Wait   float64 `json:"wait"`   // of all of them in sum, about: the median of each group for each of its threads
+	Pins   uint64  `json:"pins"`   // how often those that live were pinned
+
+	Children      int `json:"children"` // scopes right below it, those of one name counted once
+	Hidden        int `json:"hidden"`   // of Children: not among the rows
+	HiddenThreads int `json:"hiddenThreads"`
 }
 
 // A Rest sums what was left out.

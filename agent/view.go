@@ -1,10 +1,8 @@
 package agent
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +11,7 @@ import (
 )
 
 // limits are the most rows that a frame carries.
-var limits = Limits{Scopes: 200, Groups: 50, Carriers: 64, Schedulers: 16, PinSites: 20, Delays: 20, Warnings: 10, Findings: 40, Events: 40, Filters: maxFilters}
+var limits = Limits{Scopes: 200, Opened: 2000, Groups: 50, Carriers: 64, Schedulers: 16, PinSites: 20, Delays: 20, Warnings: 10, Findings: 40, Events: 40, Filters: maxFilters}
 
 // A view is what is known of a process at a moment. It does not change; any goroutine may read it.
 type view struct {
@@ -96,71 +94,6 @@ func (v *view) header(cost Cost, interval time.Duration) *Process {
 			v.took.Round(time.Millisecond), v.pause, 100*share)
 	}
 	return p
-}
-
-// tree is the tree of scopes: all of it if it is small, else the scopes with most threads and what leads
-// to them.
-func (v *view) tree() *Scopes {
-	out := &Scopes{Rows: []ScopeRow{}}
-	s := v.snapshot
-	if s == nil {
-		return out
-	}
-	counts := make([][]int, len(s.Scopes))
-	paths := make([]string, len(s.Scopes))
-	for i := range s.Scopes {
-		counts[i] = append([]int(nil), s.Scopes[i].States[:]...)
-		paths[i] = s.Scopes[i].Name
-		if p := s.Scopes[i].Parent; p >= 0 {
-			paths[i] = paths[p] + "/" + paths[i]
-		}
-	}
-	for i := len(s.Scopes) - 1; i > 0; i-- { // children come after their parents
-		for state, n := range counts[i] {
-			counts[s.Scopes[i].Parent][state] += n
-		}
-	}
-	shown := largest(s.Scopes, limits.Scopes)
-	for i := range s.Scopes {
-		sc := &s.Scopes[i]
-		if !shown[i] {
-			out.Rest.Rows += sc.Count
-			out.Rest.Threads += sc.Own
-			continue
-		}
-		row := ScopeRow{
-			Key: sc.Key, Path: paths[i], Name: sc.Name, Depth: sc.Depth, Fold: sc.Count,
-			Own: sc.Own, Total: sc.Total, Change: sc.Change, Counts: counts[i],
-		}
-		if sc.Owner != 0 {
-			row.Owner = "#" + strconv.FormatUint(uint64(sc.Owner), 10)
-			if sc.OwnerName != "" {
-				row.Owner += " " + strconv.Quote(sc.OwnerName)
-			}
-		}
-		out.Rows = append(out.Rows, row)
-	}
-	return out
-}
-
-// largest chooses n scopes by Total. A parent has at least its children's total and stands before them,
-// so the parents of what is chosen are chosen too.
-func largest(scopes []dump.Scope, n int) []bool {
-	shown := make([]bool, len(scopes))
-	order := make([]int, len(scopes))
-	for i := range order {
-		order[i] = i
-	}
-	if len(order) > n {
-		slices.SortStableFunc(order, func(a, b int) int {
-			return cmp.Or(cmp.Compare(scopes[b].Total, scopes[a].Total), cmp.Compare(a, b))
-		})
-		order = order[:n]
-	}
-	for _, i := range order {
-		shown[i] = true
-	}
-	return shown
 }
 
 // scope returns the position of the scope that a client names by key or path; "" is the root. It returns

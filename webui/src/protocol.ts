@@ -16,6 +16,7 @@ export interface Config {
   intervalMs: number;
   points: number;
   limits: Limits;
+  orders: Term[];
   panels: string[];
 }
 
@@ -53,6 +54,7 @@ export interface FigureTerm {
 
 export interface Limits {
   scopes: number;
+  opened: number;
   groups: number;
   carriers: number;
   schedulers: number;
@@ -69,9 +71,16 @@ export interface Subscription {
   process: string;
   scope: string;
   group: string;
+  order?: string;
+  open?: OpenScope[];
   filter?: string;
   panels?: string[];
   deltas?: boolean;
+}
+
+export interface OpenScope {
+  scope: string;
+  rows: number;
 }
 
 export interface Problem {
@@ -175,6 +184,7 @@ export interface Observed {
 }
 
 export interface Scopes {
+  order: string;
   rows: ScopeRow[];
   rest: Rest;
 }
@@ -190,6 +200,12 @@ export interface ScopeRow {
   change: number;
   owner: string;
   counts: number[];
+  oldest: number;
+  wait: number;
+  pins: number;
+  children: number;
+  hidden: number;
+  hiddenThreads: number;
 }
 
 export interface Rest {
