@@ -12,6 +12,9 @@
 #   make bench-check             one line per budget: figure, limit, ok or over
 #   make compare                 the same works in Java, where a JDK of version 21 or newer is installed
 #   make ui                      rebuild the page's bundle
+#   make ui-dev AGENT=HOST:PORT  the page as its sources are, over a running vtserve; it loads again when they change
+#   make ui-record               the same, and write what they say to each other to FILE
+#   make ui-replay               the page over what was recorded in FILE, without a process
 #   make skips                   list the tests that may be skipped, and why
 #   make nightly                 what takes too long for CI
 #   make backends                of that the tests with servers of others: collector, VictoriaMetrics, Jaeger, Pyroscope
@@ -36,7 +39,7 @@ modules := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path '
 nightly_modules := $(addprefix ./fixtures/backends/,collector victoriametrics jaeger pyroscope)
 nested := $(filter-out . ./internal/tools $(nightly_modules) $(addsuffix /%,$(nightly_modules)),$(modules))
 
-.PHONY: build run test check conformance stress bench bench-check compare ui skips nightly backends clean
+.PHONY: build run test check conformance stress bench bench-check compare ui ui-dev ui-record ui-replay skips nightly backends clean
 
 # --- build and run ---
 
@@ -187,6 +190,19 @@ compare:
 
 ui:
 	@$(GO) run -C webui/build .
+
+# A vtserve of make run, and a recorded minute of its shop.
+AGENT ?= 127.0.0.1:7070
+FILE ?= webui/testdata/shop.traffic
+
+ui-dev:
+	@$(GO) run -C webui/build . -agent $(AGENT)
+
+ui-record:
+	@$(GO) run -C webui/build . -agent $(AGENT) -record $(abspath $(FILE))
+
+ui-replay:
+	@$(GO) run -C webui/build . -replay $(abspath $(FILE))
 
 skips:
 	@grep -rnE '\.Skipf?\(' --include='*_test.go' . | sed -E 's/^\.\///; s/:[[:space:]]+/: /'

@@ -43,7 +43,7 @@ func TestTheAgentIsServedOverHTTP2(t *testing.T) {
 		}
 		return a.StatusCode, text
 	}
-	if status, text := ask("GET", "", nil); status != 200 || !bytes.Contains(text, []byte("page.js")) {
+	if status, text := ask("GET", "", nil); status != 200 || !bytes.Contains(text, []byte(`src="page.`)) {
 		t.Errorf("the page: %d, %.200s", status, text)
 	}
 	if status, _ := ask("GET", "page.js", nil); status != 200 {

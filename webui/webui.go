@@ -1,6 +1,8 @@
 package webui
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -8,7 +10,9 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed dist
@@ -28,32 +32,81 @@ func Files() fs.FS {
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+// A file of the bundle, as it is served.
 type asset struct {
-	data []byte
-	kind string
-	tag  string
+	data    []byte
+	packed  []byte // with gzip; nil where that saves nothing
+	kind    string
+	tag     string
+	forever bool // its name has the hash of its bytes: other bytes have another name
 }
 
-// Handler serves the page at "/" and its files beside it; any other path is not found. Browsers ask
-// each time whether a file changed, so a new vtserve is seen at the next load.
-func Handler() http.Handler {
-	assets := map[string]asset{}
+// linked are the files that index.html loads. It is served with their names and hashes instead, page.0123456789ab.js, so that browsers keep them for ever; dist
+// and whoever asks by hand have the plain names.
+var linked = []string{"page.js", "page.css", "icon.svg"}
+
+// assets are the files of the bundle by path, made when the first one is asked for: a program that has the page in it pays nothing before.
+var assets = sync.OnceValue(func() map[string]asset {
 	files := Files()
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
 		panic("webui: " + err.Error())
 	}
+	data := map[string][]byte{}
 	for _, e := range entries {
-		data, err := fs.ReadFile(files, e.Name())
-		if err != nil {
+		if data[e.Name()], err = fs.ReadFile(files, e.Name()); err != nil {
 			panic("webui: " + err.Error())
 		}
-		sum := sha256.Sum256(data)
-		assets["/"+e.Name()] = asset{data, contentType(e.Name()), `"` + hex.EncodeToString(sum[:12]) + `"`}
 	}
-	assets["/"] = assets["/index.html"]
+	served := map[string]asset{}
+	index := data["index.html"]
+	for _, name := range linked {
+		a := newAsset(name, data[name])
+		ext := path.Ext(name)
+		hashed := strings.TrimSuffix(name, ext) + "." + a.tag[1:13] + ext
+		if !bytes.Contains(index, []byte(`"`+name+`"`)) {
+			panic("webui: index.html does not load " + name)
+		}
+		index = bytes.ReplaceAll(index, []byte(`"`+name+`"`), []byte(`"`+hashed+`"`))
+		served["/"+name] = a
+		a.forever = true
+		served["/"+hashed] = a
+	}
+	data["index.html"] = index
+	for name := range data {
+		if _, ok := served["/"+name]; !ok {
+			served["/"+name] = newAsset(name, data[name])
+		}
+	}
+	served["/"] = served["/index.html"]
+	return served
+})
+
+func newAsset(name string, data []byte) asset {
+	sum := sha256.Sum256(data)
+	a := asset{data: data, kind: contentType(name), tag: `"` + hex.EncodeToString(sum[:12]) + `"`}
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err == nil {
+		_, err = z.Write(data)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		panic("webui: " + err.Error()) // the level is right, and memory takes all
+	}
+	if b.Len() < len(data) {
+		a.packed = b.Bytes()
+	}
+	return a
+}
+
+// Handler serves the page at "/" and its files beside it; any other path is not found. Browsers ask each time whether index.html changed, and so see a new vtserve
+// at the next load; what it loads they keep.
+func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a, ok := assets[r.URL.Path]
+		a, ok := assets()[r.URL.Path]
 		if !ok {
 			http.NotFound(w, r)
 			return
@@ -67,13 +120,42 @@ func Handler() http.Handler {
 		h.Set("Content-Security-Policy", Policy)
 		h.Set("Content-Type", a.kind)
 		h.Set("Cache-Control", "no-cache")
-		h.Set("ETag", a.tag)
-		if strings.Contains(r.Header.Get("If-None-Match"), a.tag) {
+		if a.forever {
+			h.Set("Cache-Control", "private, max-age=31536000, immutable")
+		}
+		data, tag := a.data, a.tag
+		if a.packed != nil {
+			h.Set("Vary", "Accept-Encoding")
+			if takesGzip(r.Header.Values("Accept-Encoding")) {
+				data, tag = a.packed, strings.TrimSuffix(a.tag, `"`)+`-gzip"`
+				h.Set("Content-Encoding", "gzip")
+			}
+		}
+		h.Set("ETag", tag)
+		if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+			h.Del("Content-Encoding")
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
-		w.Write(a.data)
+		h.Set("Content-Length", strconv.Itoa(len(data)))
+		w.Write(data)
 	})
+}
+
+// takesGzip reports whether values of Accept-Encoding name gzip, and do not refuse it.
+func takesGzip(values []string) bool {
+	for _, value := range values {
+		for coding := range strings.SplitSeq(value, ",") {
+			name, weight, _ := strings.Cut(strings.TrimSpace(coding), ";")
+			if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+				continue
+			}
+			q, weighed := strings.CutPrefix(strings.ReplaceAll(weight, " ", ""), "q=")
+			n, err := strconv.ParseFloat(q, 64)
+			return !weighed || err == nil && n > 0
+		}
+	}
+	return false
 }
 
 // contentType does not ask the system's tables: they differ between machines.

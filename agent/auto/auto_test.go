@@ -55,7 +55,7 @@ func TestTheImportRegistersTheAgentBesidePprof(t *testing.T) {
 	if all := processes(t, s.URL+agent.Prefix); len(all) != 1 || all[0].PID != os.Getpid() {
 		t.Errorf("processes %+v, want this one", all)
 	}
-	for path, want := range map[string]string{"/debug/vt": "page.js", "/debug/pprof/": "goroutine", "/other": "the program's own"} {
+	for path, want := range map[string]string{"/debug/vt": `src="page.`, "/debug/pprof/": "goroutine", "/other": "the program's own"} {
 		r, err := http.Get(s.URL + path)
 		if err != nil {
 			t.Fatal(err)

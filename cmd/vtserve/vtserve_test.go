@@ -183,7 +183,7 @@ func TestItServesThePageUntilItIsStopped(t *testing.T) {
 	}
 	body, _ := io.ReadAll(r.Body)
 	r.Body.Close()
-	if r.StatusCode != 200 || !bytes.Contains(body, []byte("page.js")) {
+	if r.StatusCode != 200 || !bytes.Contains(body, []byte(`src="page.`)) {
 		t.Errorf("GET %s: status %d, %.100s; want the page", s.url, r.StatusCode, body)
 	}
 	s.end(t)

@@ -24,9 +24,12 @@ func aliases(root string) map[string]string {
 	}
 }
 
-// bundle returns the files of dist by name.
-func bundle(root string) (map[string][]byte, error) {
-	result := api.Build(api.BuildOptions{
+// static are the sources that are in dist as they are.
+var static = []string{"index.html", "icon.svg"}
+
+// options are how the page is bundled.
+func options(root string) api.BuildOptions {
+	return api.BuildOptions{
 		AbsWorkingDir: root,
 		EntryPointsAdvanced: []api.EntryPoint{
 			{InputPath: "src/page.tsx", OutputPath: "page"},
@@ -45,29 +48,37 @@ func bundle(root string) (map[string][]byte, error) {
 		Outdir:            "dist",
 		TsconfigRaw:       `{"compilerOptions":{"strict":true,"useDefineForClassFields":true}}`,
 		Write:             false,
-	})
+		Sourcemap:         api.SourceMapExternal, // beside the bundle, which does not name it
+	}
+}
+
+// bundle returns the files of dist by name, and the maps of the sources, which are not among them.
+func bundle(root string) (files, maps map[string][]byte, err error) {
+	result := api.Build(options(root))
 	if len(result.Errors) > 0 {
-		return nil, errors.New(strings.Join(api.FormatMessages(result.Errors, api.FormatMessagesOptions{}), ""))
+		return nil, nil, errors.New(strings.Join(api.FormatMessages(result.Errors, api.FormatMessagesOptions{}), ""))
 	}
 	for _, w := range api.FormatMessages(result.Warnings, api.FormatMessagesOptions{Kind: api.WarningMessage}) {
 		fmt.Fprint(os.Stderr, w)
 	}
-	files := map[string][]byte{}
+	files, maps = map[string][]byte{}, map[string][]byte{}
 	for _, f := range result.OutputFiles {
-		files[filepath.Base(f.Path)] = f.Contents
-	}
-	for _, name := range []string{"index.html", "icon.svg"} {
-		data, err := os.ReadFile(filepath.Join(root, "src", name))
-		if err != nil {
-			return nil, err
+		name := filepath.Base(f.Path)
+		if strings.HasSuffix(name, ".map") {
+			maps[name] = f.Contents
+		} else {
+			files[name] = f.Contents
 		}
-		files[name] = data
 	}
-	var err error
+	for _, name := range static {
+		if files[name], err = os.ReadFile(filepath.Join(root, "src", name)); err != nil {
+			return nil, nil, err
+		}
+	}
 	if files["licences.txt"], err = licences(root); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return files, nil
+	return files, maps, nil
 }
 
 // compare says which files of dir differ from files.
