@@ -146,7 +146,7 @@ func parse(kind int, data []byte) (Subscription, *Problem) {
 	if s.Type != TypeSubscribe {
 		return refused("no message of a client has the type %q", short(s.Type))
 	}
-	for _, m := range []struct{ member, value string }{{"process", s.Process}, {"scope", s.Scope}, {"group", s.Group}} {
+	for _, m := range []struct{ member, value string }{{"process", s.Process}, {"scope", s.Scope}, {"group", s.Group}, {"func", s.Func}} {
 		if len(m.value) > longestName {
 			return refused("%s is %d bytes long, more than %d", m.member, len(m.value), longestName)
 		}
@@ -158,6 +158,9 @@ func parse(kind int, data []byte) (Subscription, *Problem) {
 		if !slices.Contains(panelNames(), name) {
 			return refused("there is no panel %q, only %s", short(name), strings.Join(panelNames(), ", "))
 		}
+	}
+	if _, ok := groupOrders[s.GroupOrder]; !ok {
+		return refused("groups have no order %q, only change and wait, and by count without one", short(s.GroupOrder))
 	}
 	if _, err := filter.Parse(s.Filter); err != nil {
 		return Subscription{}, wrongFilter(err)
@@ -274,7 +277,7 @@ func (c *client) subscribe(s Subscription) {
 func (c *client) use(s Subscription, by *filter.Filter) {
 	c.want, c.filter, c.panels, c.survey = s, by, nil, false
 	for i := range panels {
-		if p := &panels[i]; s.Panels == nil || p.name == "process" || slices.Contains(s.Panels, p.name) {
+		if p := &panels[i]; s.Panels == nil && !p.asked || p.name == "process" || slices.Contains(s.Panels, p.name) {
 			c.panels = append(c.panels, p)
 			c.survey = c.survey || p.survey
 		}

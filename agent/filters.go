@@ -93,7 +93,10 @@ func (f *follower) takeFiltered(ctx context.Context, r dump.Source) (map[string]
 }
 
 // A lineage is the newest snapshot with those that tell how it has changed.
-type lineage struct{ baselines []*dump.Snapshot }
+type lineage struct {
+	baselines []*dump.Snapshot
+	before    *dump.Snapshot // that the newest was compared with; nil: with none
+}
 
 // add compares s with the oldest one that is kept.
 func (l *lineage) add(s *dump.Snapshot) {
@@ -103,9 +106,20 @@ func (l *lineage) add(s *dump.Snapshot) {
 	for len(l.baselines) > 1 && s.Taken.Sub(l.baselines[1].Taken) >= compareOver {
 		l.baselines = l.baselines[1:]
 	}
+	l.before = nil
 	if l.baselines[0] != s {
+		l.before = l.baselines[0]
 		dump.Compare(l.baselines[0], s)
 	}
+}
+
+// befores are the snapshots that those with a filter were compared with, by filter.
+func befores(all map[string]*lineage) map[string]*dump.Snapshot {
+	out := map[string]*dump.Snapshot{}
+	for text, l := range all {
+		out[text] = l.before
+	}
+	return out
 }
 
 // takeNotes keeps what the filters showed. Of filters that nobody uses any more it forgets everything.
@@ -129,7 +143,7 @@ func (v *view) only(ctx context.Context, by *filter.Filter) *view {
 		return v
 	}
 	shown := *v
-	shown.snapshot = v.filtered[by.String()]
+	shown.snapshot, shown.before = v.filtered[by.String()], v.befores[by.String()]
 	if shown.snapshot != nil {
 		return &shown
 	}

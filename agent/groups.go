@@ -12,9 +12,19 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
+// groupOrders are the orders of groups but that by count, by name.
+var groupOrders = map[string]func(a, b *dump.Group) int{
+	"":       nil,
+	"change": func(a, b *dump.Group) int { return cmp.Compare(b.Change, a.Change) },
+	"wait":   func(a, b *dump.Group) int { return cmp.Compare(b.Wait.Max, a.Wait.Max) },
+}
+
 // groups are the groups of the scope that a client names and of the scopes below it, largest first.
 // The group that the client chose is among the rows, or last of them if it is a small one.
-func (v *view) groups(scope, chosen string) *Groups {
+func (v *view) groups(scope, chosen string) *Groups { return v.groupsBy("", scope, chosen) }
+
+// groupsBy are the groups by one of groupOrders.
+func (v *view) groupsBy(order, scope, chosen string) *Groups {
 	out := &Groups{Scope: scope, Rows: []GroupRow{}}
 	at := v.scope(scope)
 	switch {
@@ -29,11 +39,17 @@ func (v *view) groups(scope, chosen string) *Groups {
 	out.Filter, out.Left = s.Filter, s.Filtered
 	out.Scope = strings.Join(s.Path(at), "/")
 	inside := below(s, at)
+	var all []*dump.Group
 	for i := range s.Groups {
-		g := &s.Groups[i]
-		if !inside[g.Scope] {
-			continue
+		if g := &s.Groups[i]; inside[g.Scope] {
+			all = append(all, g)
 		}
+	}
+	out.Order = order
+	if by := groupOrders[order]; by != nil {
+		slices.SortStableFunc(all, by)
+	}
+	for _, g := range all {
 		out.Total += g.Count
 		if len(out.Rows) >= limits.Groups && g.Key != chosen {
 			out.Rest.Rows++

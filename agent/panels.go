@@ -27,6 +27,7 @@ type look struct {
 type panel struct {
 	name   string
 	survey bool // it shows what surveys read
+	asked  bool // only who names it gets it: it is large
 
 	// Of a process: what is sent (nil: nothing), and on what of the look that depends, beside the view. Clients whose looks depend on the same share the encoding.
 	make func(*look) any
@@ -42,6 +43,10 @@ func onTree(l *look) string {
 	return fmt.Sprintf("%s\x00%s\x00%+v\x00%s", l.want.Order, l.want.Scope, l.want.Open, l.want.Filter)
 }
 func onScope(l *look) string  { return l.group + "\x00" + l.want.Scope + "\x00" + l.want.Filter }
+func onGroups(l *look) string { return onScope(l) + "\x00" + l.want.GroupOrder }
+func onCalls(l *look) string {
+	return l.want.Scope + "\x00" + l.want.Filter + "\x00" + l.want.Func + "\x00" + strconv.FormatBool(l.want.Runtime)
+}
 func onPoints(l *look) string { return strconv.FormatUint(l.from, 10) }
 
 // panels are all members of frames but the list of processes, in the order in which they are sent.
@@ -50,10 +55,14 @@ var panels = []panel{
 		make: func(l *look) any { return l.header() }},
 	{name: "scopes", on: onTree, key: []string{"key"}, none: &Scopes{Rows: []ScopeRow{}},
 		make: func(l *look) any { return l.shown.tree(&l.want) }},
-	{name: "groups", on: onScope, key: []string{"key"}, none: &Groups{Rows: []GroupRow{}},
-		make: func(l *look) any { return l.shown.groups(l.want.Scope, l.group) }},
+	{name: "groups", on: onGroups, key: []string{"key"}, none: &Groups{Rows: []GroupRow{}},
+		make: func(l *look) any { return l.shown.groupsBy(l.want.GroupOrder, l.want.Scope, l.group) }},
 	{name: "stack", on: onScope, key: noRows, none: &Stack{Frames: []FrameRow{}, Examples: []ThreadRow{}},
 		make: func(l *look) any { return l.stack() }},
+	{name: "flame", asked: true, on: onCalls, key: noRows, none: noCalls(),
+		make: func(l *look) any { return l.shown.calls(l.callsOf(false)) }},
+	{name: "callers", asked: true, on: onCalls, key: noRows, none: noCalls(),
+		make: func(l *look) any { return l.callers() }},
 	{name: "carriers", on: onProcess, key: []string{"id"}, none: &Carriers{Rows: []CarrierRow{}},
 		make: func(l *look) any { return l.view.carriers(l.view.asOf(l.view.made)) }},
 	{name: "schedulers", on: onProcess, key: []string{"id"}, none: &Schedulers{Rows: []SchedulerRow{}},
@@ -102,6 +111,18 @@ func (l *look) stack() *Stack {
 		none = l.shown.groups(l.want.Scope, "")
 	}
 	return l.shown.stack(l.group, none)
+}
+
+func (l *look) callsOf(outward bool) callsOf {
+	return callsOf{l.want.Scope, l.want.Func, outward, l.want.Runtime}
+}
+
+// callers are those of the function that is subscribed to; of none there are none.
+func (l *look) callers() *Calls {
+	if l.want.Func == "" {
+		return noCalls()
+	}
+	return l.shown.calls(l.callsOf(true))
 }
 
 // points are the new points of the time line, or nil.

@@ -81,6 +81,7 @@ type Limits struct {
 	Scopes     int `json:"scopes"` // that come unasked, and children of the chosen scope
 	Opened     int `json:"opened"` // with the children of those that a client opens
 	Groups     int `json:"groups"`
+	Calls      int `json:"calls"`
 	Carriers   int `json:"carriers"`
 	Schedulers int `json:"schedulers"`
 	PinSites   int `json:"pinSites"`
@@ -99,11 +100,14 @@ type Subscription struct {
 	Scope   string `json:"scope"`   // a scope's key or path; "" is the whole process
 	Group   string `json:"group"`   // a group's key; "" is the largest
 
-	Order string      `json:"order,omitempty"` // of scopes with one parent, of [Config.Orders]; "" is the first
-	Open  []OpenScope `json:"open,omitempty"`  // scopes of which more children are to come
+	Order      string      `json:"order,omitempty"`      // of scopes with one parent, of [Config.Orders]; "" is the first
+	Open       []OpenScope `json:"open,omitempty"`       // scopes of which more children are to come
+	GroupOrder string      `json:"groupOrder,omitempty"` // "": by count; "change", or "wait": the longest
+	Func       string      `json:"func,omitempty"`       // the calls below it are [Frame.Flame], and those above it [Frame.Callers]; "": all
+	Runtime    bool        `json:"runtime,omitempty"`    // Flame and Callers have the frames of runtimes too
 
 	Filter string   `json:"filter,omitempty"` // of threads, in the language of dump/filter; scopes, groups and the stack are of those that it matches
-	Panels []string `json:"panels,omitempty"` // the members that frames are to have, of [Config.Panels]; nil is all
+	Panels []string `json:"panels,omitempty"` // the members that frames are to have, of [Config.Panels]; nil is all but flame and callers
 	Deltas bool     `json:"deltas,omitempty"` // the client understands [Frame.Deltas]
 }
 
@@ -138,6 +142,8 @@ type Frame struct {
 	Scopes    *Scopes       `json:"scopes,omitempty"`
 	Groups    *Groups       `json:"groups,omitempty"`
 	Stack     *Stack        `json:"stack,omitempty"`
+	Flame     *Calls        `json:"flame,omitempty"`
+	Callers   *Calls        `json:"callers,omitempty"`
 	Carriers  *Carriers     `json:"carriers,omitempty"`
 	// Figures of schedulers, and what was seen of their threads.
 	Schedulers *Schedulers `json:"schedulers,omitempty"`
@@ -295,13 +301,14 @@ type Rest struct {
 	Threads int `json:"threads"`
 }
 
-// Groups are the stack groups of the subscribed scope and the scopes below it, largest first.
+// Groups are the stack groups of the subscribed scope and the scopes below it, in the subscribed order.
 type Groups struct {
 	Scope   string     `json:"scope"`
 	Missing string     `json:"missing"` // why there are none; else ""
 	Total   int        `json:"total"`   // threads in all groups, Rest included
 	Filter  string     `json:"filter"`  // that these are of, as it was understood; "" if all threads are
 	Left    int        `json:"left"`    // threads of the process that the filter leaves out
+	Order   string     `json:"order"`   // as subscribed
 	Rows    []GroupRow `json:"rows"`
 	Rest    Rest       `json:"rest"`
 }
@@ -346,6 +353,40 @@ type ThreadRow struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Wait int64  `json:"wait"`
+}
+
+// Calls are the stacks of the subscribed scope and the scopes below it, merged to a tree: from the outermost call on, or from a function inwards or outwards. The
+// columns have a value for each call. The first call is the scope or the function; a call stands after the one that it is below.
+type Calls struct {
+	Scope    string `json:"scope"`
+	Missing  string `json:"missing"` // why there are none; else ""
+	Filter   string `json:"filter"`  // as in [Groups]
+	Func     string `json:"func"`    // that it begins with; "": the outermost calls
+	Outward  bool   `json:"outward"` // what is below a call has called it
+	Runtime  bool   `json:"runtime"` // with the frames of runtimes
+	Total    int    `json:"total"`   // threads of the scope and those below it, whether they are in Func or not
+	WaitedMS int64  `json:"waitedMs"`
+	Compared bool   `json:"compared"` // Changes is known
+
+	Funcs   []CallFunc `json:"funcs"`
+	Parents []int      `json:"parents"` // position of the call that it is below; -1 of the first
+	Calls   []int      `json:"calls"`   // position in Funcs
+	Lines   []int      `json:"lines"`   // of the file where it is; 0: several, or not known
+	Threads []int      `json:"threads"` // in it
+	Own     []int      `json:"own"`     // of them: those whose stack ends with it
+	WaitsMS []int64    `json:"waitsMs"` // that its threads have been in their state, in sum: for each group the median times its threads
+	Changes []int      `json:"changes"` // of Threads, over the time that [Taken.ChangeOver] tells; empty if it is not known
+	States  []int      `json:"states"`  // that most of its threads are in
+	InState []int      `json:"inState"` // how many those are
+
+	Rest Rest `json:"rest"` // calls beyond the limit, and the threads in them
+}
+
+// A CallFunc is a function of [Calls]. What stands in the place of calls has a name in brackets.
+type CallFunc struct {
+	Name     string `json:"name"`
+	File     string `json:"file"`
+	Internal bool   `json:"internal"` // of the runtime or of vtscope's own
 }
 
 // Carriers are the carriers with what each runs, busy ones first.

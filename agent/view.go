@@ -11,7 +11,7 @@ import (
 )
 
 // limits are the most rows that a frame carries.
-var limits = Limits{Scopes: 200, Opened: 2000, Groups: 50, Carriers: 64, Schedulers: 16, PinSites: 20, Delays: 20, Warnings: 10, Findings: 40, Events: 40, Filters: maxFilters}
+var limits = Limits{Scopes: 200, Opened: 2000, Groups: 50, Calls: 2000, Carriers: 64, Schedulers: 16, PinSites: 20, Delays: 20, Warnings: 10, Findings: 40, Events: 40, Filters: maxFilters}
 
 // A view is what is known of a process at a moment. It does not change; any goroutine may read it.
 type view struct {
@@ -20,6 +20,7 @@ type view struct {
 	row      ProcessRow
 	process  flight.Process
 	snapshot *dump.Snapshot // nil: none yet
+	before   *dump.Snapshot // that snapshot was compared with; nil: with none
 	rings    counters
 	observed Observed
 	told     told
@@ -34,13 +35,14 @@ type view struct {
 	made     time.Time
 	took     time.Duration             // by the snapshot, with all that was read for it
 	filtered map[string]*dump.Snapshot // by filter
+	befores  map[string]*dump.Snapshot // that those were compared with
 	missing  string                    // why there is no snapshot; "" before the first
 	shelf    *shelf
 }
 
 func (f *follower) newView(p flight.Process) *view {
 	v := &view{
-		from: f, process: p, snapshot: f.latest, rings: f.rings, observed: f.stream.observed(), told: f.told, counted: f.counted, seen: f.seen, found: f.lookout.found, history: f.history,
+		from: f, process: p, snapshot: f.latest, before: f.lineage.before, befores: befores(f.lineages), rings: f.rings, observed: f.stream.observed(), told: f.told, counted: f.counted, seen: f.seen, found: f.lookout.found, history: f.history,
 		every: f.every(), pause: f.pause, problem: f.problem,
 		made: time.Now(), took: f.took, filtered: f.filtered, shelf: &shelf{},
 		row: ProcessRow{

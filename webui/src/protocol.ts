@@ -56,6 +56,7 @@ export interface Limits {
   scopes: number;
   opened: number;
   groups: number;
+  calls: number;
   carriers: number;
   schedulers: number;
   pinSites: number;
@@ -73,6 +74,9 @@ export interface Subscription {
   group: string;
   order?: string;
   open?: OpenScope[];
+  groupOrder?: string;
+  func?: string;
+  runtime?: boolean;
   filter?: string;
   panels?: string[];
   deltas?: boolean;
@@ -102,6 +106,8 @@ export interface Frame {
   scopes?: Scopes;
   groups?: Groups;
   stack?: Stack;
+  flame?: Calls;
+  callers?: Calls;
   carriers?: Carriers;
   schedulers?: Schedulers;
   pinSites?: PinSites;
@@ -219,6 +225,7 @@ export interface Groups {
   total: number;
   filter: string;
   left: number;
+  order: string;
   rows: GroupRow[];
   rest: Rest;
 }
@@ -259,6 +266,35 @@ export interface ThreadRow {
   id: string;
   name: string;
   wait: number;
+}
+
+export interface Calls {
+  scope: string;
+  missing: string;
+  filter: string;
+  func: string;
+  outward: boolean;
+  runtime: boolean;
+  total: number;
+  waitedMs: number;
+  compared: boolean;
+  funcs: CallFunc[];
+  parents: number[];
+  calls: number[];
+  lines: number[];
+  threads: number[];
+  own: number[];
+  waitsMs: number[];
+  changes: number[];
+  states: number[];
+  inState: number[];
+  rest: Rest;
+}
+
+export interface CallFunc {
+  name: string;
+  file: string;
+  internal: boolean;
 }
 
 export interface Carriers {
