@@ -132,6 +132,7 @@ type Agent struct {
 	bundles chan struct{} // held while it takes a bundle
 
 	recordings chan struct{} // held while it records
+	opening    sync.Mutex    // held while a bundle becomes one of the processes
 
 	mu struct {
 		sync.Mutex

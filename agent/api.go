@@ -16,7 +16,6 @@ import (
 	"github.com/vtscope/vtscope/agent/control"
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/dump/filter"
-	"github.com/vtscope/vtscope/recording"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -473,32 +472,6 @@ func askRefusal(p flight.Process, err error) error {
 		return refusal{http.StatusBadRequest, err.Error(), "docs/settings.md"}
 	}
 	return refusal{http.StatusConflict, err.Error(), "build the program with a newer vtscope, or set VTSCOPE_DIR as it has it"}
-}
-
-// serveRecording records a process for a while: the answer is the recording.
-func (a *Agent) serveRecording(w http.ResponseWriter, r *http.Request, q *ask) error {
-	f, err := a.named(r)
-	if err != nil {
-		return err
-	}
-	select {
-	case a.recordings <- struct{}{}:
-		defer func() { <-a.recordings }()
-	default:
-		return refusal{http.StatusTooManyRequests, "a process is being recorded for somebody", "when that has ended"}
-	}
-	reader, err := f.flightReader()
-	if err != nil {
-		return err
-	}
-	defer reader.Close()
-	ctx, end := a.during(r)
-	defer end()
-	p := reader.Process()
-	out := begin(w, mediaBinary, fmt.Sprintf("%d%s", p.PID, recording.Extension))
-	out.flush = true
-	_, err = recording.Record(ctx, reader, out, recording.Options{For: cmp.Or(q.during, usualRecord), Held: q.held || !p.Status.Live(), Every: time.Second})
-	return out.end(err)
 }
 
 // document answers with one document, in one of the two formats that all have.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/vtscope/vtscope/agent/access"
 	"github.com/vtscope/vtscope/dump/filter"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -34,10 +35,11 @@ const (
 // A client is one websocket. Its writer makes frames when the connection takes them, from the newest view:
 // so nothing queues up, and a slow client skips frames instead of receiving old ones.
 type client struct {
-	agent *Agent
-	conn  *websocket.Conn
-	subs  chan Subscription // from the reader, only the newest
-	bad   chan Problem      // from the reader
+	agent  *Agent
+	caller access.Caller
+	conn   *websocket.Conn
+	subs   chan Subscription // from the reader, only the newest
+	bad    chan Problem      // from the reader
 
 	// Of the writer alone.
 	want   Subscription
@@ -190,7 +192,7 @@ var errAgentClosed = errors.New("vtserve ends")
 
 // write sends the configuration and then frames. It is the only writer of the connection.
 func (c *client) write(ctx context.Context, readerDone <-chan error) error {
-	if err := c.send(c.agent.config()); err != nil {
+	if err := c.send(c.agent.config(c.caller)); err != nil {
 		return err
 	}
 	ping := time.NewTicker(pingEvery)
@@ -470,10 +472,15 @@ func (c *client) sayGoodbye(err error) {
 }
 
 // config is the first message to each client.
-func (a *Agent) config() Config {
+func (a *Agent) config(to access.Caller) Config {
 	c := Config{
 		Type: TypeConfig, Protocol: Protocol, Agent: About{os.Getpid(), a.started.UnixMilli()},
 		IntervalMS: int(a.options.Interval.Milliseconds()), Points: a.options.Points, Limits: limits, Orders: orderTerms(), Panels: panelNames(),
+		Caller: CallerTerm{to.Name, to.Role.String()}, Incidents: a.options.Incidents != nil,
+	}
+	for i := range filter.Fields {
+		f := &filter.Fields[i]
+		c.Filter = append(c.Filter, FilterTerm{f.Name, f.About, f.Operators(), append([]string{}, f.Values...), f.Example()})
 	}
 	for _, s := range flight.States {
 		c.States = append(c.States, Term{s.Name, s.About})

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/vtscope/vtscope/agent/access"
 )
 
 func (a *Agent) serveWebsocket(w http.ResponseWriter, r *http.Request, _ *ask) error {
@@ -41,7 +43,7 @@ func (a *Agent) serveWebsocket(w http.ResponseWriter, r *http.Request, _ *ask) e
 		leave()
 		return nil
 	}
-	c := &client{agent: a, conn: conn, subs: make(chan Subscription, 1), bad: make(chan Problem)}
+	c := &client{agent: a, caller: access.CallerOf(r.Context()), conn: conn, subs: make(chan Subscription, 1), bad: make(chan Problem)}
 	// The connection outlives the request, and Close waits for it.
 	if !a.goWhileOpen(func() { defer leave(); c.serve() }) {
 		leave()

@@ -20,8 +20,10 @@ var pathParams = map[string]string{
 	"pid":    "a process's key, or its pid: of several with that pid the living or newest",
 	"group":  "a group's key, the beginning of it (at least 4 digits), or N for the Nth largest",
 	"thread": "the number of a thread",
-	"rest":   "a path of the remote agent",
-	"host":   "the name of a remote agent, as in its rows of processes",
+
+	"incident": "the id of a bundle",
+	"rest":     "a path of the remote agent",
+	"host":     "the name of a remote agent, as in its rows of processes",
 }
 
 // OpenAPI returns the description of the HTTP interface, as OpenAPI 3.1: docs/openapi.json is it.

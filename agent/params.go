@@ -28,6 +28,7 @@ type ask struct {
 	depth   int
 	during  time.Duration
 	held    bool
+	tape    *tapeForm // nil: the usual one
 }
 
 // A param is a parameter of the query. Parser, docs/openapi.json and docs/agent.md derive from the table.
@@ -91,6 +92,7 @@ var params = []param{
 		func(q *ask, v string) (err error) { q.text.Color, err = strconv.ParseBool(v); return }},
 	{"for", "record so long, at most 1h; 10s without it", aDuration, false,
 		func(q *ask, v string) (err error) { q.during, err = span(v, longestRecord); return }},
+	{"as", "how a recording is written: vtr as it is; jfr and perfetto when it has ended, at most 5m", map[string]any{"enum": tapeNames(), "default": "vtr"}, false, setTape},
 	{"held", "begin with what the process still knows of before", aSwitch, false,
 		func(q *ask, v string) (err error) { q.held, err = strconv.ParseBool(v); return }},
 }

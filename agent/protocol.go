@@ -37,6 +37,24 @@ type Config struct {
 	Limits     Limits       `json:"limits"`
 	Orders     []Term       `json:"orders"` // of scopes, that a subscription can name; the first is the usual one
 	Panels     []string     `json:"panels"` // the members of frames that a subscription can name
+	Filter     []FilterTerm `json:"filter"` // what a filter can ask
+	Caller     CallerTerm   `json:"caller"`
+	Incidents  bool         `json:"incidents"` // bundles are kept
+}
+
+// A FilterTerm is a row of the table of fields of the filter language.
+type FilterTerm struct {
+	Name      string   `json:"name"`
+	About     string   `json:"about"`
+	Operators []string `json:"operators"` // the usual ones first
+	Values    []string `json:"values"`    // all that it can be; none: any text, duration or number
+	Example   string   `json:"example"`   // a value; "" if that depends on the program
+}
+
+// A CallerTerm is who the client is, as far as the agent knows.
+type CallerTerm struct {
+	Name string `json:"name"`
+	Role string `json:"role"` // read, or operate, which may do all
 }
 
 // An About describes the agent.

@@ -167,6 +167,9 @@ func (a *Agent) addRecorded(path string) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.mu.closed {
+		return errors.Join(errAgentClosed, r.close())
+	}
 	a.mu.followers["recorded:"+key] = f
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/incident"
 	"github.com/vtscope/vtscope/recording"
 	"github.com/vtscope/vtscope/webui"
 )
@@ -62,10 +63,15 @@ func init() {
 		{"GET", ofProcess + "/findings", false, "what the checks find, by two looks at a process that runs", inChecks, "", documentOf("the findings", dump.Findings{}), (*Agent).serveFindings},
 		{"GET", ofProcess + "/settings", false, "what the recorder records of each kind of events", inText, "", documentOf("the settings", dump.RecorderSettings{}), (*Agent).serveSettings},
 		{"POST", ofProcess + "/settings", true, "change that while it runs: all changes, or none", inText, "lines of changes such as park.stack=off; the first may be settings = profile, which the others change", documentOf("the settings then", dump.RecorderSettings{}), (*Agent).serveChange},
-		{"POST", ofProcess + "/recording", true, "record all that it does for a while", []string{"for", "held"}, "", []result200{{http.StatusOK, mediaBinary, "the recording, as it is made (" + recording.Extension + ")", nil}}, (*Agent).serveRecording},
+		{"POST", ofProcess + "/recording", true, "record all that it does for a while", []string{"for", "held", "as"}, "", []result200{{http.StatusOK, mediaBinary, "the recording, as it is made (" + recording.Extension + "), or in another form", nil}}, (*Agent).serveRecording},
+		{"GET", ofProcess + "/recording", false, "of a recording, or a bundle with one, that is shown: what it holds of events", []string{"as"}, "", []result200{{http.StatusOK, mediaBinary, "the recording", nil}}, (*Agent).serveTape},
+		{"GET", ofProcess + "/exports", false, "what can be taken away of it, and what that costs", []string{"for"}, "", []result200{{http.StatusOK, mediaJSON, "a row for each way", []any{Exports{}}}}, (*Agent).serveExports},
 		{"GET", "/remote/{host}/{rest...}", false, "the page for a remote agent; api/, ws and pprof/ below it are passed on", remoteParams, "", anything, (*Agent).serveRemote},
 		{"POST", "/remote/{host}/{rest...}", true, "what changes something at a remote agent", remoteParams, "", anything, (*Agent).serveRemote},
 		{"POST", ofProcess + "/incident", true, "take an incident bundle", nil, "", []result200{{http.StatusCreated, mediaJSON, "what was taken", []any{BundleRow{}}}}, (*Agent).serveIncident},
+		{"GET", "/api/v1/incidents", false, "the incident bundles that are kept, the newest first", nil, "", []result200{{http.StatusOK, mediaJSON, "a row for each", []any{IncidentList{}}}}, (*Agent).serveIncidents},
+		{"GET", "/api/v1/incidents/{incident}", false, "a bundle, whole", nil, "", []result200{{http.StatusOK, mediaBinary, "the bundle, a zip file (" + incident.Ending + ")", nil}}, (*Agent).serveBundle},
+		{"POST", "/api/v1/incidents/{incident}/open", true, "show a bundle among the processes", nil, "", []result200{{http.StatusOK, mediaJSON, "the process", []any{ProcessRow{}}}}, (*Agent).serveOpen},
 	}
 }
 

@@ -91,6 +91,25 @@ var Fields = []Field{
 	{Name: "pins", About: "how often it was pinned", kind: number, num: func(_ *Matcher, r *Row) int64 { return int64(r.Pins) }},
 }
 
+// Operators are those that the field may stand before, the usual ones first.
+func (f *Field) Operators() []string {
+	if f.kind == duration || f.kind == number {
+		return []string{">", "<", ">=", "<=", "=", "!="}
+	}
+	return []string{"=", "~", "!=", "!~"}
+}
+
+// Example is a value of the field, or "" where that depends on the program.
+func (f *Field) Example() string {
+	switch f.kind {
+	case duration:
+		return "30s"
+	case number:
+		return "1"
+	}
+	return ""
+}
+
 // labelPrefix begins the fields of profiler labels: label:KEY.
 const labelPrefix = "label:"
 

@@ -223,3 +223,67 @@ export interface Orphan {
   owner: number;
   open_ns: number;
 }
+
+export interface RecorderSettings {
+  format: string;
+  pid: number;
+  program: string;
+  status: string;
+  name: string;
+  changed: string;
+  cpu_time: boolean;
+  kinds: SettingRow[];
+  incomplete?: string[];
+}
+
+export interface SettingRow {
+  name: string;
+  category: string;
+  on: boolean;
+  threshold_ns?: number;
+  stack?: boolean;
+  depth?: number;
+  every: number;
+  per_second?: number;
+}
+
+export interface Exports {
+  rows: ExportRow[];
+}
+
+export interface ExportRow {
+  name: string;
+  title: string;
+  about: string;
+  method: string;
+  path: string;
+  narrows: boolean;
+  lasts: boolean;
+  file: string;
+  role: string;
+  why: string;
+  risk: string;
+  takes: number;
+  size: number;
+  costs: string;
+}
+
+export interface IncidentList {
+  rows: IncidentRow[];
+  rest: number;
+  dir: string;
+  opened: number;
+  most: number;
+}
+
+export interface IncidentRow {
+  id: string;
+  at: number;
+  size: number;
+  pid: number;
+  program: string;
+  causes: string[];
+  missing: number;
+  key: string;
+  problem: string;
+}

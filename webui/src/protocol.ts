@@ -18,6 +18,9 @@ export interface Config {
   limits: Limits;
   orders: Term[];
   panels: string[];
+  filter: FilterTerm[];
+  caller: CallerTerm;
+  incidents: boolean;
 }
 
 export interface About {
@@ -65,6 +68,19 @@ export interface Limits {
   findings: number;
   events: number;
   filters: number;
+}
+
+export interface FilterTerm {
+  name: string;
+  about: string;
+  operators: string[];
+  values: string[];
+  example: string;
+}
+
+export interface CallerTerm {
+  name: string;
+  role: string;
 }
 
 export interface Subscription {
