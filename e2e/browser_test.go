@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"strings"
@@ -11,13 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
 // patience is how long a condition on the page may take to come true.
 const patience = 60 * time.Second
 
-// A browser is a headless Chromium with one tab.
+// A browser is one tab of a headless Chromium.
 type browser struct {
 	*testing.T
 	ctx context.Context
@@ -27,25 +29,32 @@ type browser struct {
 	console []string // warnings, errors, exceptions
 }
 
-func openBrowser(t *testing.T) *browser {
-	t.Helper()
-	path := ""
+// chromium is the one browser of all tests: each has a context of its own in it, with other cookies and another cache.
+var chromium struct {
+	once  sync.Once
+	path  string
+	ctx   context.Context
+	close func()
+	err   error
+}
+
+func startChromium() {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if p, err := exec.LookPath(name); err == nil {
-			path = p
+			chromium.path = p
 			break
 		}
 	}
-	if path == "" {
-		t.Skip("no Chromium is installed: apt-get install chromium")
+	if chromium.path == "" {
+		return
 	}
 	profile, err := os.MkdirTemp("", "vtscope-e2e-")
 	if err != nil {
-		t.Fatal(err)
+		chromium.err = err
+		return
 	}
-	t.Cleanup(func() { os.RemoveAll(profile) })
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path),
+		chromedp.ExecPath(chromium.path),
 		chromedp.UserDataDir(profile),
 		chromedp.WindowSize(1440, 900),
 		chromedp.Flag("no-sandbox", true), // root has no sandbox
@@ -53,10 +62,36 @@ func openBrowser(t *testing.T) *browser {
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("hide-scrollbars", true),
+		chromedp.Flag("js-flags", "--expose-gc"),
 	)
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, release := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, end := chromedp.NewContext(ctx)
+	chromium.ctx = ctx
+	chromium.close = func() { end(); release(); os.RemoveAll(profile) }
+	chromium.err = chromedp.Do(ctx)
+}
+
+// TestMain ends what the tests share.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	if chromium.close != nil {
+		chromium.close()
+	}
+	os.RemoveAll(programs.dir)
+	os.Exit(code)
+}
+
+func openBrowser(t *testing.T) *browser {
+	t.Helper()
+	chromium.once.Do(startChromium)
+	switch {
+	case chromium.err != nil:
+		t.Fatal(chromium.err)
+	case chromium.path == "":
+		t.Skip("no Chromium is installed: apt-get install chromium")
+	}
+	ctx, cancel := chromedp.NewContext(chromium.ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	b := &browser{T: t, ctx: ctx}
 	messages := chromedp.Console(ctx) // from now on, whether read or not
@@ -73,6 +108,10 @@ func openBrowser(t *testing.T) *browser {
 			b.mu.Unlock()
 		}
 	}()
+	// A tab behind another one thinks that it is in front, as the only one of a browser would be.
+	if _, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+		t.Fatal(err)
+	}
 	b.do(chromedp.EmulateViewport(1440, 900))
 	return b
 }

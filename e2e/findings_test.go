@@ -51,22 +51,8 @@ func launch(t *testing.T, bin, dir, program string, args ...string) int {
 // Programs in trouble are found, and a click on a finding shows its scope and the group of its threads.
 func TestAFindingLeadsToItsScopeAndGroup(t *testing.T) {
 	b := openBrowser(t)
-	bin, dir, addr := t.TempDir(), flights(t), freePort(t)
-	c := exec.Command("go", "build", "-o", bin+"/", "./cmd/vtserve", "./fixtures/deadlock", "./fixtures/trouble", "./fixtures/leak", "./fixtures/storm")
-	c.Dir = ".."
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(c.Args, " "), err, out)
-	}
-	serve := exec.Command(filepath.Join(bin, "vtserve"), "--addr", addr)
-	serve.Env = append(os.Environ(), "VTSCOPE_DIR="+dir)
-	serve.Stderr = os.Stderr
-	if err := serve.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		serve.Process.Signal(os.Interrupt)
-		serve.Wait()
-	})
+	bin, dir := build(t), flights(t)
+	url := serve(t, dir)
 	for _, p := range []struct {
 		program string
 		checks  map[string]string // the scope that the view has after a click, "": none to go to
@@ -81,7 +67,7 @@ func TestAFindingLeadsToItsScopeAndGroup(t *testing.T) {
 		b.step(p.program, func() {
 			words := strings.Fields(p.program)
 			pid := launch(t, bin, dir, words[0], words[1:]...)
-			b.do(chromedp.Navigate(fmt.Sprintf("http://%s/#process=%d", addr, pid)), chromedp.Reload())
+			b.do(chromedp.Navigate(fmt.Sprintf("%s/#process=%d", url, pid)), chromedp.Reload())
 			for check, scope := range p.checks {
 				row := fmt.Sprintf(`#findings li[data-check="%s"]`, check)
 				b.until("a finding of "+check, fmt.Sprintf(`document.querySelector(%q)`, row))
@@ -107,7 +93,7 @@ func TestAFindingLeadsToItsScopeAndGroup(t *testing.T) {
 	}
 	b.step("a healthy program", func() {
 		pid := launch(t, bin, dir, "trouble")
-		b.do(chromedp.Navigate(fmt.Sprintf("http://%s/#process=%d", addr, pid)), chromedp.Reload())
+		b.do(chromedp.Navigate(fmt.Sprintf("%s/#process=%d", url, pid)), chromedp.Reload())
 		b.until("no finding", `document.querySelector("#findings .empty")?.textContent === "None: the checks find nothing."`)
 		b.until("live", `document.querySelector("#status")?.textContent === "LIVE"`)
 	})

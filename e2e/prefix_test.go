@@ -43,12 +43,7 @@ func startProgram(t *testing.T, dir, command string, args ...string) (url string
 // The page below a prefix: as a program serves it itself, and as vtserve passes on that of another agent. Its files, its websocket and its links are found there.
 func TestThePageWorksBelowAPrefix(t *testing.T) {
 	b := openBrowser(t)
-	bin, dir := t.TempDir(), flights(t)
-	build := exec.Command("go", "build", "-o", bin+"/", "./cmd/vtserve", "./fixtures/within")
-	build.Dir = ".."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(build.Args, " "), err, out)
-	}
+	bin, dir := build(t), flights(t)
 	within := startProgram(t, dir, filepath.Join(bin, "within"))
 	lives := func(prefix string) {
 		b.Helper()

@@ -20,18 +20,13 @@ import (
 func TestNamesThatAreScriptStayText(t *testing.T) {
 	const token = "operate-0123456789abcdef0123456789abcdef"
 	b := openBrowser(t)
-	bin, dir := t.TempDir(), flights(t)
-	c := exec.Command("go", "build", "-o", bin+"/", "./cmd/vtserve", "./fixtures/hostile")
-	c.Dir = ".."
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(c.Args, " "), err, out)
-	}
-	tokens := filepath.Join(bin, "tokens")
+	bin, own, dir := build(t), t.TempDir(), flights(t)
+	tokens := filepath.Join(own, "tokens")
 	if err := os.WriteFile(tokens, []byte("operate "+token), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	launch(t, bin, dir, "hostile")
-	serve := exec.Command(filepath.Join(bin, "vtserve"), "--addr", "127.0.0.1:0", "--token-file", tokens, "--audit", filepath.Join(bin, "audit"))
+	serve := exec.Command(filepath.Join(bin, "vtserve"), "--addr", "127.0.0.1:0", "--token-file", tokens, "--audit", filepath.Join(own, "audit"))
 	serve.Env = append(os.Environ(), "VTSCOPE_DIR="+dir)
 	serve.Stderr = os.Stderr
 	out, err := serve.StdoutPipe()
@@ -85,7 +80,7 @@ func TestNamesThatAreScriptStayText(t *testing.T) {
 	} else {
 		r.Body.Close()
 	}
-	text, err := os.ReadFile(filepath.Join(bin, "audit"))
+	text, err := os.ReadFile(filepath.Join(own, "audit"))
 	if err != nil || !strings.Contains(string(text), `"msg":"login"`) || strings.Contains(string(text), token) {
 		t.Errorf("the audit: %v, %s; want the login, and no token", err, text)
 	}

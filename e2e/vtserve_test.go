@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -12,21 +13,48 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// build compiles the commands that the test runs.
+// programs are what the tests run, compiled once.
+var programs struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// build compiles the programs that the tests run.
 func build(t *testing.T) (dir string) {
 	t.Helper()
-	dir = t.TempDir()
-	c := exec.Command("go", "build", "-o", dir+"/", "./cmd/vtserve", "./cmd/vtdump", "./fixtures/shop")
-	c.Dir = ".."
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(c.Args, " "), err, out)
+	programs.once.Do(func() {
+		if programs.dir, programs.err = os.MkdirTemp("", "vtscope-e2e-bin-"); programs.err != nil {
+			return
+		}
+		args := []string{"build", "-o", programs.dir + "/", "./cmd/vtserve", "./cmd/vtdump"}
+		for _, f := range []string{"shop", "deadlock", "trouble", "leak", "storm", "hostile", "within", "retrieve"} {
+			args = append(args, "./fixtures/"+f)
+		}
+		for from, args := range map[string][]string{"..": args, "../webui/build": {"build", "-o", filepath.Join(programs.dir, "pagebuild"), "."}} {
+			c := exec.Command("go", args...)
+			c.Dir = from
+			if out, err := c.CombinedOutput(); err != nil {
+				programs.err = fmt.Errorf("%s: %v\n%s", strings.Join(c.Args, " "), err, out)
+			}
+		}
+	})
+	if programs.err != nil {
+		t.Fatal(programs.err)
 	}
-	return dir
+	return programs.dir
+}
+
+// serve starts vtserve over the flight files of a folder.
+func serve(t *testing.T, dir string, args ...string) (url string) {
+	t.Helper()
+	return startProgram(t, dir, filepath.Join(build(t), "vtserve"), append([]string{"--addr", "127.0.0.1:0"}, args...)...)
 }
 
 // flights is a folder of its own for flight files, so that nothing else shows up on the page.
