@@ -146,7 +146,11 @@ func (a *Agent) serveProcess(w http.ResponseWriter, r *http.Request, _ *ask) err
 	v := f.view()
 	page := ProcessPage{ProcessRow: v.row, Exe: v.process.Exe, GoVersion: v.process.GoVersion, Problem: v.problem, Links: []LinkRow{}}
 	for _, route := range routes {
-		if path, ok := strings.CutPrefix(route.path, "/api/v1/processes/{pid}/"); ok {
+		path, ok := strings.CutPrefix(route.path, ofProcess+"/")
+		if path == "recording" && (route.method == http.MethodGet) != (f.past != nil) {
+			continue // of a file it is there, of a process it is to be made
+		}
+		if ok {
 			page.Links = append(page.Links, LinkRow{route.method, "api/v1/processes/" + v.row.Key + "/" + path, route.about})
 		}
 	}

@@ -112,7 +112,7 @@ func TestAQueryThatMeansNothingIsRefusedWithTheNextStep(t *testing.T) {
 		"/waits?filter=x":             {400, "format"},
 		"/findings?check=nothing%3D1": {400, "check"},
 		"/nothing":                    {404, "openapi.json"},
-		"/recording":                  {404, "openapi.json"}, // GET
+		"/recording":                  {409, "POST"},
 	} {
 		r, err := http.Get(of + path)
 		if err != nil {

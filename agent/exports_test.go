@@ -211,4 +211,3 @@ func TestAPageKnowsWhoAsksAndWhatAFilterCanAsk(t *testing.T) {
 		t.Errorf("got %d fields, want those of docs/filter.md", len(tab.config.Filter))
 	}
 }
-
