@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,6 +33,9 @@ func Files() fs.FS {
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+// opener lets the page hand a trace to a window that it opened itself, at the user's click (webui/src/perfetto.ts). Who opens the page has no hand in it all the same.
+const opener = "same-origin-allow-popups"
+
 // A file of the bundle, as it is served.
 type asset struct {
 	data    []byte
@@ -41,9 +45,9 @@ type asset struct {
 	forever bool // its name has the hash of its bytes: other bytes have another name
 }
 
-// linked are the files that index.html loads. It is served with their names and hashes instead, page.0123456789ab.js, so that browsers keep them for ever; dist
+// linked finds the files that index.html loads. It is served with their names and hashes instead, page.0123456789ab.js, so that browsers keep them for ever; dist
 // and whoever asks by hand have the plain names.
-var linked = []string{"page.js", "page.css", "icon.svg"}
+var linked = regexp.MustCompile(`(?:src|href)="([^"]+)"`)
 
 // assets are the files of the bundle by path, made when the first one is asked for: a program that has the page in it pays nothing before.
 var assets = sync.OnceValue(func() map[string]asset {
@@ -60,13 +64,14 @@ var assets = sync.OnceValue(func() map[string]asset {
 	}
 	served := map[string]asset{}
 	index := data["index.html"]
-	for _, name := range linked {
+	for _, m := range linked.FindAllSubmatch(index, -1) {
+		name := string(m[1])
+		if data[name] == nil {
+			panic("webui: index.html loads " + name + ", which is not in dist")
+		}
 		a := newAsset(name, data[name])
 		ext := path.Ext(name)
 		hashed := strings.TrimSuffix(name, ext) + "." + a.tag[1:13] + ext
-		if !bytes.Contains(index, []byte(`"`+name+`"`)) {
-			panic("webui: index.html does not load " + name)
-		}
 		index = bytes.ReplaceAll(index, []byte(`"`+name+`"`), []byte(`"`+hashed+`"`))
 		served["/"+name] = a
 		a.forever = true
@@ -118,6 +123,7 @@ func Handler() http.Handler {
 		}
 		h := w.Header()
 		h.Set("Content-Security-Policy", Policy)
+		h.Set("Cross-Origin-Opener-Policy", opener)
 		h.Set("Content-Type", a.kind)
 		h.Set("Cache-Control", "no-cache")
 		if a.forever {

@@ -33,6 +33,7 @@ func options(root string) api.BuildOptions {
 		AbsWorkingDir: root,
 		EntryPointsAdvanced: []api.EntryPoint{
 			{InputPath: "src/page.tsx", OutputPath: "page"},
+			{InputPath: "src/boot.ts", OutputPath: "boot"}, // a plain script: it imports nothing that stays, and exports nothing
 		},
 		Alias:             aliases(root),
 		Bundle:            true,

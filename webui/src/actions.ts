@@ -3,8 +3,17 @@ import type { Context } from "./keys";
 import { chosenGroup } from "./groups";
 import { chosenScope, scopeName } from "./scopes";
 import type { Store } from "./store";
-import { copy } from "./toast";
+import { choices, chooseTheme, chosenTheme } from "./theme";
+import type { Choice } from "./theme";
+import { copy, say } from "./toast";
 import { views } from "./views";
+
+const themeWords: Record<Choice, string> = { auto: "as the system prefers", light: "light", dark: "dark", contrast: "high contrast" };
+
+function setTheme(choice: Choice): void {
+  chooseTheme(choice);
+  say(`theme: ${themeWords[choice]}`);
+}
 
 /** move is by how many rows a key goes on. */
 const move = (by: number) => [by > 0 ? "j" : "k", by > 0 ? "ArrowDown" : "ArrowUp"];
@@ -12,6 +21,8 @@ const move = (by: number) => [by > 0 ? "j" : "k", by > 0 ? "ArrowDown" : "ArrowU
 addKeys(
   { keys: ["/"], words: "write a filter", place: everywhere, foot: true, act: () => document.getElementById("filter")?.focus() },
   { keys: ["y"], words: "copy the link to what the page shows", place: everywhere, foot: true, over: true, act: () => void copy(location.href, "link") },
+  { keys: ["t"], words: "change the theme", place: everywhere, over: true, act: () => setTheme(choices[(choices.indexOf(chosenTheme()) + 1) % choices.length] ?? "auto") },
+  ...choices.map((choice) => ({ keys: [], words: `theme: ${themeWords[choice]}`, place: everywhere, act: () => setTheme(choice) })),
   { keys: ["1"], words: "go to Scopes", place: everywhere, act: (c) => c.activate("scopes") },
   ...views.slice(0, 8).map((view, i) => ({ keys: [String(i + 2)], words: `go to ${view.title}`, place: everywhere, act: (c: Context) => goTo(c, view.name) })),
   { keys: move(+1), words: "next scope", place: "scopes", foot: true, act: ({ store }) => stepScope(store, +1) },

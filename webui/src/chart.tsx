@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot.css";
 import { short } from "./format";
+import { followTheme, theme } from "./theme";
 
 export interface Line {
   name: string;
@@ -27,8 +28,8 @@ export function Chart(props: ChartProps) {
   const plot = useRef<uPlot | null>(null);
   const hover = useRef(props.hover);
   hover.current = props.hover;
-  const theme = useTheme();
-  const shape = props.lines.map((l) => l.name).join() + theme + props.logarithmic;
+  const look = useTheme();
+  const shape = props.lines.map((l) => l.name).join() + look + props.logarithmic;
   const data = [props.time, ...props.lines.map((l) => l.values)] as uPlot.AlignedData;
   const range = useRef<[number, number]>([0, 1]);
   const now = props.time.at(-1) ?? 0;
@@ -111,14 +112,9 @@ function label(seconds: number): string {
   return `${two(d.getHours())}:${two(d.getMinutes())}${s ? ":" + two(s) : ""}`;
 }
 
-function useTheme(): string {
-  const query = "(prefers-color-scheme: dark)";
-  const [dark, set] = useState(matchMedia(query).matches);
-  useEffect(() => {
-    const list = matchMedia(query);
-    const change = (): void => set(list.matches);
-    list.addEventListener("change", change);
-    return () => list.removeEventListener("change", change);
-  }, []);
-  return dark ? "dark" : "light";
+/** useTheme is the theme's name: what is drawn on a canvas is drawn again when it is another one. */
+export function useTheme(): string {
+  const [now, set] = useState(theme());
+  useEffect(() => followTheme(() => set(theme())), []);
+  return now;
 }

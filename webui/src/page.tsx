@@ -2,6 +2,7 @@ import { render } from "preact";
 import { App } from "./app";
 import "./page.css";
 import { Store } from "./store";
+import { applyTheme, followPreferences } from "./theme";
 
 const root = document.getElementById("page");
 if (!root) throw new Error("index.html has no element with the id page");
@@ -19,5 +20,7 @@ function draw(): void {
   store.drawn();
 }
 
+applyTheme();
+followPreferences();
 root.replaceChildren();
 draw();
