@@ -1,7 +1,8 @@
 import { addKeys, everywhere } from "./keys";
 import type { Context } from "./keys";
 import { chosenGroup } from "./groups";
-import { chosenScope, scopeName } from "./scopes";
+import "./scopekeys";
+import { chosenScope } from "./scopes";
 import type { Store } from "./store";
 import { choices, chooseTheme, chosenTheme } from "./theme";
 import type { Choice } from "./theme";
@@ -25,9 +26,6 @@ addKeys(
   ...choices.map((choice) => ({ keys: [], words: `theme: ${themeWords[choice]}`, place: everywhere, act: () => setTheme(choice) })),
   { keys: ["1"], words: "go to Scopes", place: everywhere, act: (c) => c.activate("scopes") },
   ...views.slice(0, 8).map((view, i) => ({ keys: [String(i + 2)], words: `go to ${view.title}`, place: everywhere, act: (c: Context) => goTo(c, view.name) })),
-  { keys: move(+1), words: "next scope", place: "scopes", foot: true, act: ({ store }) => stepScope(store, +1) },
-  { keys: move(-1), words: "scope before", place: "scopes", foot: true, act: ({ store }) => stepScope(store, -1) },
-  { keys: ["Enter"], words: "to its threads", place: "scopes", foot: true, act: (c) => c.activate("groups") },
   { keys: move(+1), words: "next group", place: "groups", foot: true, act: ({ store }) => stepGroup(store, +1) },
   { keys: move(-1), words: "group before", place: "groups", foot: true, act: ({ store }) => stepGroup(store, -1) },
   { keys: ["Enter"], words: (c) => (c.all ? "hide runtime frames" : "show runtime frames"), place: "groups", foot: true, act: (c) => c.showAll(!c.all) },
@@ -38,14 +36,6 @@ addKeys(
 export function goTo(c: Context, view: string): void {
   c.store.go({ view: view === views[0].name ? "" : view });
   c.activate("groups");
-}
-
-/** stepScope moves the choice by rows, in the order in which the agent sent them. */
-function stepScope(store: Store, by: number): void {
-  const { state } = store;
-  const rows = state.scopes?.rows ?? [];
-  const row = rows[clamp(rows.findIndex((r) => r.key === chosenScope(state)?.key) + by, rows.length)];
-  if (row) store.go({ scope: scopeName(rows, row) });
 }
 
 function stepGroup(store: Store, by: number): void {

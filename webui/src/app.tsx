@@ -10,7 +10,7 @@ import { keyFor } from "./keys";
 import type { Context, PanelName } from "./keys";
 import { Overlays } from "./overlays";
 import { Schedulers } from "./schedulers";
-import { Scopes, scopeName } from "./scopes";
+import { Scopes } from "./scopes";
 import { StackView } from "./stack";
 import type { State, Store } from "./store";
 import { Timeline } from "./timeline";
@@ -47,12 +47,7 @@ export function App({ state, store }: { state: State; store: Store }) {
       <Timeline state={state} />
       <main>
         <div class="left">
-          <Scopes
-            state={state}
-            active={panel === "scopes"}
-            activate={() => activate("scopes")}
-            choose={(row) => store.go({ scope: scopeName(state.scopes?.rows ?? [], row) })}
-          />
+          <Scopes state={state} store={store} active={panel === "scopes"} activate={() => activate("scopes")} />
           <Events state={state} />
         </div>
         <div class="middle">

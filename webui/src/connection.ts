@@ -43,8 +43,8 @@ export class Connection {
   }
 
   /** subscribe says what the agent is to send from now on, after a reconnect as well. */
-  subscribe(process: string, scope: string, group: string, filter: string, panels: string[]): void {
-    this.wanted = { type: "subscribe", process, scope, group, filter, panels, deltas: true };
+  subscribe(wanted: Omit<Subscription, "type" | "deltas">): void {
+    this.wanted = { ...wanted, type: "subscribe", deltas: true };
     this.tell();
   }
 

@@ -8,10 +8,14 @@ export interface Route {
   view: string; // of the middle, see views.tsx; "": the first
   at: string; // the moment that is shown, Unix milliseconds; "": now
   from: string; // the moment that it is compared with, as at; "": none
+  order: string; // of scopes with one parent, a name of config.orders; "": the first
+  open: string; // scopes of which more children are shown: KEY:ROWS,KEY:ROWS
+  fold: string; // scopes of which none are shown: KEY,KEY
+  map: string; // the scopes are shown as a treemap: AREA.COLOUR.KEY, see treemap.tsx; "": as a tree
   panel: string; // what lies over the page, see overlays.tsx; "": nothing
 }
 
-export const nowhere: Route = { process: "", scope: "", group: "", filter: "", thread: "", view: "", at: "", from: "", panel: "" };
+export const nowhere: Route = { process: "", scope: "", group: "", filter: "", thread: "", view: "", at: "", from: "", order: "", open: "", fold: "", map: "", panel: "" };
 
 const names = Object.keys(nowhere) as (keyof Route)[];
 

@@ -6,6 +6,7 @@ import type { History } from "./history";
 import type { Carriers, Config, Delays, Events, Findings, Frame, Groups, PinSites, Problem, Process, ProcessRow, Schedulers, Scopes, Stack, Warnings } from "./protocol";
 import { readRoute, writeRoute } from "./route";
 import type { Route } from "./route";
+import { readOpen } from "./scoperows";
 import { Screen } from "./screen";
 
 /** Everything that the views draw. Replaced as a whole on each change, never changed in place. */
@@ -80,7 +81,7 @@ export class Store implements Listener {
   go(to: Partial<Route>): void {
     const route = { ...this.state.route, ...to };
     if (to.process !== undefined && to.process !== this.state.route.process) {
-      for (const name of ["scope", "group", "thread", "at", "from"] as const) route[name] = to[name] ?? "";
+      for (const name of ["scope", "group", "thread", "at", "from", "open", "fold"] as const) route[name] = to[name] ?? "";
     } else if ((to.scope !== undefined && to.scope !== this.state.route.scope) || (to.filter !== undefined && to.filter !== this.state.route.filter)) {
       route.group = to.group ?? "";
     }
@@ -95,8 +96,8 @@ export class Store implements Listener {
   }
 
   private ask(): void {
-    const { process, scope, group, filter } = this.state.route;
-    this.connection.subscribe(process, scope, group, filter, this.screen.wanted());
+    const { process, scope, group, filter, order } = this.state.route;
+    this.connection.subscribe({ process, scope, group, filter, order, open: readOpen(this.state.route), panels: this.screen.wanted() });
   }
 
   /** drawn tells that the page may have new elements. */

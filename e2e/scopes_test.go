@@ -1,0 +1,81 @@
+//go:build unix
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// The tree of scopes folds, is sorted, and becomes a map, with the keyboard alone; the address has all of it.
+func TestScopesFoldAndBecomeAMap(t *testing.T) {
+	b := openBrowser(t)
+	bin, dir, addr := build(t), flights(t), freePort(t)
+	d := startDemo(t, bin, dir, addr, 2_000)
+	b.do(chromedp.Navigate(d.url))
+	b.until("its scopes", `scope("root/shop/sessions")`)
+
+	b.step("the tree folds", func() {
+		b.do(chromedp.KeyEvent("j"))
+		b.until("the shop chosen", `chosen("#scopes")?.dataset.path === "root/shop"`)
+		b.until("it is unfolded", `chosen("#scopes").getAttribute("aria-expanded") === "true" && chosen("#scopes").getAttribute("aria-level") === "2"`)
+		b.do(chromedp.KeyEvent(kb.ArrowLeft))
+		b.until("it is folded", `chosen("#scopes").getAttribute("aria-expanded") === "false" && !scope("root/shop/sessions") && location.hash.includes("fold=")`)
+		b.do(chromedp.Reload())
+		b.until("it is folded after a reload", `scope("root/shop") && !scope("root/shop/sessions")`)
+		b.do(chromedp.KeyEvent(kb.ArrowRight))
+		b.until("it is unfolded again", `scope("root/shop/sessions") && !location.hash.includes("fold=")`)
+		b.do(chromedp.KeyEvent(kb.ArrowRight))
+		b.until("the first of its scopes chosen", `chosen("#scopes").getAttribute("aria-level") === "3"`)
+		b.do(chromedp.KeyEvent(kb.ArrowLeft))
+		b.until("the one above chosen", `chosen("#scopes")?.dataset.path === "root/shop" || chosen("#scopes")?.getAttribute("aria-expanded") === "false"`)
+		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root"] .twist`)))
+		b.until("all folded, and what is left chosen", `document.querySelectorAll("#scopes .row").length === 1 && chosen("#scopes")?.dataset.path === "root"`)
+		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root"] .twist`)))
+		b.until("unfolded", `scope("root/shop")`)
+	})
+
+	b.step("the order", func() {
+		b.text(`(s => { s.value = "oldest"; s.dispatchEvent(new Event("change", { bubbles: true })); })(document.querySelector("#order"))`)
+		b.until("by the longest wait", `location.hash.includes("order=oldest") && scope("root/shop")?.querySelectorAll(".number").length === 2 && /[0-9] ?(s|m|h)/.test(scope("root/shop").querySelector(".number.dim").textContent)`)
+		b.picture("scopes-oldest")
+	})
+
+	b.step("the map", func() {
+		b.do(chromedp.KeyEvent("t"))
+		b.until("boxes", `location.hash.includes("map=threads") && document.querySelectorAll("#scopes .map-boxes g[role=treeitem]").length > 5`)
+		// The area of a box without others in it is as its threads: compare the two largest such siblings.
+		b.until("areas as threads", `(() => {
+			const leaf = (p) => { const g = document.querySelector('#scopes g[data-path="' + p + '"]'); const r = g?.querySelector("rect"); return g && { area: r.width.baseVal.value * r.height.baseVal.value, threads: Number(g.getAttribute("aria-label").match(/, ([0-9,]+) threads/)[1].replaceAll(",", "")) }; };
+			const leaves = [...document.querySelectorAll("#scopes g[data-path]")].filter(g => !g.querySelector("text.head")).map(g => leaf(g.dataset.path)).sort((a, b) => b.threads - a.threads);
+			const [x, y] = leaves;
+			return leaves.length > 2 && Math.abs(Math.log((x.area / y.area) / (x.threads / y.threads))) < 0.5;
+		})()`)
+		b.until("a legend", `document.querySelector(".map-legend").innerText.includes("▲ by half")`)
+		before := b.text(`location.hash`)
+		b.do(chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.ArrowDown))
+		b.until("a box chosen", `document.querySelector('#scopes g[aria-selected="true"]') && document.querySelector("#scopes .map-chosen")`)
+		for range 3 {
+			b.do(chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowDown))
+		}
+		b.until("another one chosen", `location.hash !== `+quoted(before))
+		b.picture("scopes-map")
+		b.do(chromedp.Click(chromedp.CSS(`#scopes g[data-path="root/shop"] text`)))
+		b.until("the shop chosen", `document.querySelector('#scopes g[aria-selected="true"]')?.dataset.path === "root/shop"`)
+		b.do(chromedp.KeyEvent("\r"))
+		b.until("the shop alone", `!document.querySelector('#scopes g[data-path="root"]') && document.querySelector('#scopes g[data-path="root/shop"]')`)
+		b.do(chromedp.KeyEvent("\x1b"))
+		b.until("all scopes", `document.querySelector('#scopes g[data-path="root"]')`)
+		b.text(`(s => { s.value = "parked"; s.dispatchEvent(new Event("change", { bubbles: true })); })(document.querySelectorAll(".map-look select")[1])`)
+		b.until("the share of a state", `location.hash.includes("map=threads.parked") && document.querySelector(".map-legend").innerText.includes("parked")`)
+		b.picture("scopes-share")
+		b.do(chromedp.KeyEvent("t"))
+		b.until("the tree", `scope("root/shop")`)
+	})
+	if bad := b.complaints(); len(bad) > 0 {
+		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))
+	}
+}
