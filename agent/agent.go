@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vtscope/vtscope/agent/access"
@@ -38,6 +39,9 @@ type Options struct {
 	// Above these, of the process that the agent is in, it does without one thing after the other, and says so: [Cost]. 0: no limit.
 	MaxCPU    float64 // of one processor
 	MaxMemory uint64  // bytes, as [Cost.Memory]
+	// MaxPast is the memory, in bytes, for moments of processes that a page can go back to; when it is full, every other of the older ones goes, and so on.
+	// 0: 32 MB, and 8 MB within the program itself; but at most an eighth of MaxMemory. At least one moment of each process is kept.
+	MaxPast uint64
 
 	// Rules are watched for in each process that lives; Incidents keeps a bundle of those in which one comes true, and Warn is told. With rules there must be
 	// Incidents; without it nobody can ask for a bundle either.
@@ -72,6 +76,15 @@ func (o Options) withDefaults() (Options, error) {
 	o.Gone = cmp.Or(o.Gone, 8)
 	o.Clients = cmp.Or(o.Clients, 100)
 	o.MaxGroups = cmp.Or(o.MaxGroups, 5000)
+	if o.MaxPast == 0 {
+		o.MaxPast = usualPast
+		if o.self {
+			o.MaxPast = usualPastWithin
+		}
+		if o.MaxMemory > 0 {
+			o.MaxPast = min(o.MaxPast, o.MaxMemory/8)
+		}
+	}
 	switch {
 	case o.Interval < 50*time.Millisecond:
 		return o, fmt.Errorf("agent: interval %v: less than 50 ms", o.Interval)
@@ -120,16 +133,17 @@ const most = 64
 
 // An Agent follows processes. Its methods may be called from any goroutine.
 type Agent struct {
-	options Options
-	started time.Time
-	meter   *meter
-	list    processList
-	remotes []*remote
-	ctx     context.Context // of all goroutines
-	stop    context.CancelFunc
-	wait    sync.WaitGroup
-	dumps   chan struct{} // held while the HTTP interface takes a snapshot
-	bundles chan struct{} // held while it takes a bundle
+	options   Options
+	started   time.Time
+	meter     *meter
+	list      processList
+	remotes   []*remote
+	ctx       context.Context // of all goroutines
+	stop      context.CancelFunc
+	wait      sync.WaitGroup
+	pastBytes atomic.Int64  // bytes of the moments that all keepers hold; stored by them
+	dumps     chan struct{} // held while the HTTP interface takes a snapshot
+	bundles   chan struct{} // held while it takes a bundle
 
 	recordings chan struct{} // held while it records
 	opening    sync.Mutex    // held while a bundle becomes one of the processes
@@ -212,6 +226,7 @@ func (a *Agent) run() {
 			a.meter.read()
 			a.discover()
 			a.forget()
+			a.economize()
 		}
 	}
 }
@@ -291,7 +306,7 @@ func (a *Agent) follow(path string, open func() (*flight.Reader, error), p fligh
 	a.mu.Lock()
 	a.mu.followers[path] = f
 	a.mu.Unlock()
-	a.guardProcess(open, p)
+	a.guardProcess(path, open, p)
 }
 
 // forget drops the oldest of the processes that are gone.
@@ -310,6 +325,7 @@ func (a *Agent) forget() {
 	defer a.mu.Unlock()
 	for _, v := range gone[a.options.Gone:] {
 		delete(a.mu.followers, v.from.path)
+		v.from.keeper.clear()
 	}
 }
 

@@ -175,6 +175,16 @@ func (a *Agent) serveDump(w http.ResponseWriter, r *http.Request, q *ask) error 
 	case way.threads != nil && (q.growth > 0 || q.top >= 0):
 		return refusal{http.StatusBadRequest, way.name + " has every thread by itself", "without growth and top"}
 	}
+	if f.past == nil && q.at != "" {
+		if way.groups == nil {
+			return refusal{http.StatusConflict, "at: " + way.name + " has every thread by itself, and of a process only the groups are kept", "format=json; or a recording: vtserve run.vtr"}
+		}
+		snap, err := f.keptSnapshot(q)
+		if err != nil {
+			return err
+		}
+		return writeGroups(w, way, snap, q)
+	}
 	ctx, end := a.during(r)
 	defer end()
 	turn := &turn{agent: a}
@@ -254,6 +264,21 @@ func writeGroups(w http.ResponseWriter, way *format, snap *dump.Snapshot, q *ask
 }
 
 func (a *Agent) serveGroup(w http.ResponseWriter, r *http.Request, q *ask) error {
+	if f, err := a.named(r); err == nil && f.past == nil && q.at != "" {
+		snap, err := f.keptSnapshot(q)
+		if err != nil {
+			return err
+		}
+		key, err := snap.GroupKey(r.PathValue("group"))
+		if err != nil {
+			return err
+		}
+		g, err := dump.GroupOf(snap, key)
+		if err != nil {
+			return err
+		}
+		return document(w, q, func(to io.Writer) error { return dump.GroupJSON(to, g) }, func(to io.Writer) error { return dump.GroupText(to, g, q.text) })
+	}
 	return a.withSource(w, r, q, func(ctx context.Context, src dump.Source) (toJSON, toText func(io.Writer) error, err error) {
 		snap, err := dump.Take(ctx, src, q.options)
 		if err != nil {

@@ -50,6 +50,7 @@ type client struct {
 	using  *filter.Filter // the filter, as long as shown.filters counts this client for it
 	looks  bool           // shown.surveyed counts this client
 	stuck  *follower      // the agent's choice when want names no process: it stays the same
+	rewind rewinder       // what it looks at that looks at the past
 	held   string         // key of the agent's choice when want names no group: it stays while it has threads
 	sent   map[string]*part
 	seq    uint64 // of the frame sent last
@@ -74,6 +75,7 @@ func (c *client) serve() {
 	err := c.write(ctx, done)
 	c.countMissed(err)
 	c.show(nil)
+	c.rewind.stop()
 	c.agent.meter.clients.Add(-1)
 	c.sayGoodbye(err)
 	cancel()
@@ -342,17 +344,27 @@ func (c *client) frame(ctx context.Context) (<-chan struct{}, error) {
 	l.cost, l.tells = c.agent.meter.cost()
 	rows := c.agent.rows()
 	if f == nil {
+		c.rewind.stop()
 		l.why = c.missing(rows.rows)
 	} else {
-		l.view, wake = f.watch()
-		if c.seen != 0 && l.view.version > c.seen+1 {
-			n := l.view.version - c.seen - 1
+		root := f.root()
+		l.line, wake = root.watch()
+		now := l.line
+		if root != f {
+			now = f.view()
+		}
+		if c.seen != 0 && l.line.version > c.seen+1 {
+			n := l.line.version - c.seen - 1
 			c.lost += n
 			c.agent.meter.lostFrames.Add(n)
 		}
-		c.seen = l.view.version
-		_, l.next, _ = l.view.history.since(c.next)
-		if room {
+		c.seen = l.line.version
+		_, l.next, _ = l.line.history.since(c.next)
+		var busy bool
+		if l.view, l.at, busy = c.rewind.look(ctx, f, now, c.want.At); busy {
+			wake = atOnce
+		}
+		if room || l.view.kept {
 			l.shown = l.view.only(ctx, c.filter)
 		} else {
 			l.shown = l.view.withoutRoom()
@@ -427,6 +439,9 @@ func (c *client) group(v *view) string {
 	}
 	return c.held
 }
+
+// atOnce is a channel that is closed: there is something new at once.
+var atOnce = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // missing says why there is nothing to show.
 func (c *client) missing(rows []ProcessRow) string {

@@ -64,6 +64,11 @@ func (f *follower) read(now time.Time) {
 		f.problem = "no settings: " + err.Error()
 	}
 	fresh.drops = per(fresh.lost.Events, old.lost.Events)
+	if !old.at.IsZero() {
+		for i, k := range marked {
+			f.happened.marks[i] += max(fresh.kinds[k], old.kinds[k]) - old.kinds[k]
+		}
+	}
 	for i := range rings {
 		r := &rings[i]
 		if r.Owner != flight.RingOfCarrier || r.State == flight.CarrierFree || r.State == flight.CarrierStopped {

@@ -139,7 +139,7 @@ func (f *follower) takeNotes(fresh map[string]*dump.Snapshot) {
 
 // only returns the view of the threads that a filter matches. Without a snapshot it says why in missing.
 func (v *view) only(ctx context.Context, by *filter.Filter) *view {
-	if by.Empty() {
+	if by.Empty() || v.kept && v.snapshot == nil {
 		return v
 	}
 	shown := *v
@@ -148,6 +148,8 @@ func (v *view) only(ctx context.Context, by *filter.Filter) *view {
 		return &shown
 	}
 	switch at, note := v.from.agent.meter.thrift.now(); {
+	case v.kept:
+		shown.missing = "This moment was not kept with this filter: nobody used it then. Without a filter it is there."
 	case v.row.Gone > 0:
 		shown.snapshot, shown.missing = v.from.lookBack(ctx, by)
 	case steps[at].noFilters:

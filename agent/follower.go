@@ -35,6 +35,8 @@ type follower struct {
 	profiler profiler
 	past     *past  // nil: it is a process
 	at       string // the moment of recorded; "": the end
+	keeper   keeper
+	flags    flags
 	key      string
 	watched  atomic.Int32  // clients that look at this process
 	surveyed atomic.Int32  // those of them that look at what surveys read
@@ -44,11 +46,14 @@ type follower struct {
 	// Of run alone.
 	rings    counters
 	told     told
+	heard    bool // told has been renewed once
 	counted  counted
 	seen     *survey
 	lookout  lookout
 	history  timeline
-	due      bool // a tick has passed that has no point in history yet
+	due      bool            // a tick has passed that has no point in history yet
+	happened happened        // since the newest point
+	shownNow map[string]bool // keys of the findings that the newest point knew; nil: none was judged
 	latest   *dump.Snapshot
 	lineage  lineage                   // of latest
 	filtered map[string]*dump.Snapshot // by filter; not changed: views hold it
@@ -90,6 +95,7 @@ func newFollower(a *Agent, path string, open func() (*flight.Reader, error)) (*f
 		lookout: lookout{options: a.options.Checks},
 	}
 	f.mu.wake = make(chan struct{})
+	f.keeper.total = &a.pastBytes
 	f.publish(p)
 	return f, nil
 }
@@ -112,6 +118,9 @@ func (f *follower) watch() (*view, <-chan struct{}) {
 func (f *follower) enter() {
 	f.watched.Add(1)
 	f.hurry()
+	if f.past != nil {
+		f.root().drawLine()
+	}
 }
 
 // hurry asks for a snapshot as soon as the one before allows.
@@ -250,10 +259,14 @@ func (f *follower) end(ctx context.Context, p flight.Process) {
 // publish makes a new view and wakes who waits for one.
 func (f *follower) publish(p flight.Process) {
 	if f.due {
-		f.history.add(time.Now(), f.latest, f.rings)
-		f.due = false
+		f.flagFindings()
+		f.happened.flags = f.flags.take()
+		f.history.add(time.Now(), f.latest, f.rings, f.happened)
+		f.happened, f.due = happened{}, false
 	}
 	v := f.newView(p)
+	f.keeper.add(v, time.Duration(f.history.most)*f.agent.options.Interval)
+	f.agent.economize()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.view != nil {

@@ -96,7 +96,7 @@ func TestChangesAreOverHalfAMinuteAndBaselinesAreFew(t *testing.T) {
 
 func TestTheTimeLineIsBoundedAndGivesEachPointOnce(t *testing.T) {
 	line := timeline{most: 10}
-	line.add(time.Now(), nil, counters{})
+	line.add(time.Now(), nil, counters{}, happened{})
 	if len(line.points) != 0 {
 		t.Fatal("a point without a snapshot")
 	}
@@ -106,7 +106,7 @@ func TestTheTimeLineIsBoundedAndGivesEachPointOnce(t *testing.T) {
 	resets := 0
 	for i := range 100 {
 		s.States[flight.StateParked] = i
-		line.add(time.Now(), s, counters{})
+		line.add(time.Now(), s, counters{}, happened{})
 		if i%3 != 0 {
 			continue // this client is slow
 		}
@@ -132,7 +132,7 @@ func TestTheTimeLineIsBoundedAndGivesEachPointOnce(t *testing.T) {
 		t.Errorf("%d points are kept, want at most %d", len(line.points), 2*line.most)
 	}
 	for range 20 {
-		line.add(time.Now(), s, counters{})
+		line.add(time.Now(), s, counters{}, happened{})
 	}
 	if points, _, reset := line.since(next); !reset || len(points) != 10 {
 		t.Errorf("a client that lacks forgotten points gets %d, reset %v; want all 10 and a reset", len(points), reset)

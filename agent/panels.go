@@ -14,7 +14,9 @@ type look struct {
 	agent *Agent
 	want  Subscription
 	why   string // why there is no process to look at; else ""
-	view  *view  // nil: there is none
+	view  *view  // as it was at the moment that the client looks at; nil: there is none
+	line  *view  // as it is now, with the time line
+	at    *Moment
 	shown *view  // of the threads that the filter matches
 	group string // key of the group in full
 	cost  Cost
@@ -33,6 +35,8 @@ type panel struct {
 	make func(*look) any
 	on   func(*look) string
 
+	line bool // it is of look.line, and not of the moment
+
 	none any      // is sent when there is no process; nil: nothing is
 	key  []string // members that tell its rows from each other; nil: it is always sent as a whole
 }
@@ -48,11 +52,16 @@ func onCalls(l *look) string {
 	return l.want.Scope + "\x00" + l.want.Filter + "\x00" + l.want.Func + "\x00" + strconv.FormatBool(l.want.Runtime)
 }
 func onPoints(l *look) string { return strconv.FormatUint(l.from, 10) }
+func onMoment(l *look) string {
+	return fmt.Sprint(l.want.At, l.at.Shown, l.at.Busy, l.at.Missing, l.at.Back, l.at.Forth)
+}
 
 // panels are all members of frames but the list of processes, in the order in which they are sent.
 var panels = []panel{
 	{name: "process", on: onCost, key: noRows,
 		make: func(l *look) any { return l.header() }},
+	{name: "moment", on: onMoment, key: noRows, line: true, none: &Moment{Back: []int64{}, Forth: []int64{}},
+		make: func(l *look) any { return l.at }},
 	{name: "scopes", on: onTree, key: []string{"key"}, none: &Scopes{Rows: []ScopeRow{}},
 		make: func(l *look) any { return l.shown.tree(&l.want) }},
 	{name: "groups", on: onGroups, key: []string{"key"}, none: &Groups{Rows: []GroupRow{}},
@@ -77,7 +86,7 @@ var panels = []panel{
 		make: func(l *look) any { return l.view.findings() }},
 	{name: "events", on: onProcess, key: []string{"kind"}, none: &Events{Rows: []EventRow{}, Program: []ProgramRow{}},
 		make: func(l *look) any { return l.view.events() }},
-	{name: "points", on: onPoints,
+	{name: "points", on: onPoints, line: true,
 		make: func(l *look) any { return l.points() }},
 }
 
@@ -127,7 +136,7 @@ func (l *look) callers() *Calls {
 
 // points are the new points of the time line, or nil.
 func (l *look) points() any {
-	points, _, reset := l.view.history.since(l.from)
+	points, _, reset := l.line.history.since(l.from)
 	if len(points) == 0 && !reset {
 		return nil
 	}
@@ -142,7 +151,11 @@ func (p *panel) part(l *look) *part {
 		}
 		return newPart(p.none, p.key)
 	}
-	return l.view.shelf.part(p.name+"\x00"+p.on(l), func() *part { return newPart(p.make(l), p.key) })
+	of := l.view
+	if p.line {
+		of = l.line
+	}
+	return of.shelf.part(p.name+"\x00"+p.on(l), func() *part { return newPart(p.make(l), p.key) })
 }
 
 // A processList is the list of all processes, encoded once for all clients.

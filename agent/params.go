@@ -69,7 +69,7 @@ var params = []param{
 		func(q *ask, v string) (err error) { q.by, err = dump.ParseBy(v); return }},
 	{"growth", "look twice, so far apart, at most 1m, and tell what grew", aDuration, false,
 		func(q *ask, v string) (err error) { q.growth, err = span(v, longestGrowth); return }},
-	{"at", "of a recording or a bundle with one: the moment, such as 12s after the beginning, -3s before the end, or a time; the end without it", aText, false,
+	{"at", "the moment, such as -30s before now or the end, 12s after the beginning, a time, or Unix milliseconds: of a recording or a bundle with one any, of a process the newest that is kept and not after it, and of that groups alone", aText, false,
 		func(q *ask, v string) error { q.at = v; return nil }},
 	{"check", "NAME=N or NAME=off: check NAME finds from N on, or nothing; may be given again", aText, true,
 		func(q *ask, v string) error { return setCheck(&q.checks, v) }},

@@ -127,6 +127,8 @@ type Subscription struct {
 	Filter string   `json:"filter,omitempty"` // of threads, in the language of dump/filter; scopes, groups and the stack are of those that it matches
 	Panels []string `json:"panels,omitempty"` // the members that frames are to have, of [Config.Panels]; nil is all but flame and callers
 	Deltas bool     `json:"deltas,omitempty"` // the client understands [Frame.Deltas]
+
+	At int64 `json:"at,omitempty"` // the moment that all members but points and processes are of: the newest that is kept and not after it; 0: now
 }
 
 // An OpenScope is a scope of which a client wants to see children, however small they are.
@@ -157,6 +159,7 @@ type Frame struct {
 
 	Processes *[]ProcessRow `json:"processes,omitempty"`
 	Process   *Process      `json:"process,omitempty"`
+	Moment    *Moment       `json:"moment,omitempty"`
 	Scopes    *Scopes       `json:"scopes,omitempty"`
 	Groups    *Groups       `json:"groups,omitempty"`
 	Stack     *Stack        `json:"stack,omitempty"`
@@ -589,4 +592,35 @@ type Points struct {
 	Ends     []float64 `json:"ends"`
 	Switches []float64 `json:"switches"`
 	Drops    []float64 `json:"drops"`
+
+	// Events since the point before.
+	Pinned      []uint64 `json:"pinned"`
+	Monopolized []uint64 `json:"monopolized"`
+	Starved     []uint64 `json:"starved"`
+
+	Ready [][]uint32 `json:"ready"` // of each point how long threads were runnable until they were mounted: the first bucket of [Config.Buckets], and how many are in it and in those after it; empty: none was told
+	Flags []Flag     `json:"flags"` // what happened at some of them
+}
+
+// A Flag is something that happened at a moment of the time line.
+type Flag struct {
+	Time     int64  `json:"time"`
+	Kind     string `json:"kind"`     // finding or incident
+	Severity string `json:"severity"` // info, warning or error
+	What     string `json:"what"`
+	Rest     int    `json:"rest"` // more flags of that moment, which are left out
+}
+
+// A Moment tells which moment the frame shows, and which others can be shown.
+type Moment struct {
+	At      int64   `json:"at"`      // that the client asked for; 0: now
+	Shown   int64   `json:"shown"`   // that is shown for it: the newest that is kept and not after it. 0: it shows now, or nothing
+	Missing string  `json:"missing"` // why nothing is shown; else ""
+	Busy    bool    `json:"busy"`    // At is being read from a recording; meanwhile what was shown before is shown
+	Oldest  int64   `json:"oldest"`  // the moments that can be shown; 0: none
+	Newest  int64   `json:"newest"`
+	Kept    int     `json:"kept"`  // how many there are; 0: any between Oldest and Newest
+	Back    []int64 `json:"back"`  // those before the one that is shown, the nearest first, at most ten
+	Forth   []int64 `json:"forth"` // those after it
+	Note    string  `json:"note"`  // what the time line lacks; else ""
 }

@@ -31,6 +31,11 @@ type past struct {
 	path   string
 	bundle *incident.Bundle // nil: a recording by itself
 	file   *recording.File  // nil: a bundle without one
+	info   recording.Info   // of file
+	begins time.Duration    // of file
+
+	root *follower // of the end, which has the time line
+	once sync.Once // starts to make that
 
 	reading sync.Mutex // held while file, or a moment of it, is read
 
@@ -70,6 +75,9 @@ func openRecorded(path string) (*past, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if r.file != nil {
+		r.info, r.begins = r.file.Info(), r.file.Begins()
 	}
 	return r, nil
 }
@@ -171,6 +179,7 @@ func (a *Agent) addRecorded(path string) error {
 		return errors.Join(errAgentClosed, r.close())
 	}
 	a.mu.followers["recorded:"+key] = f
+	r.root = f
 	return nil
 }
 
@@ -197,30 +206,111 @@ func (a *Agent) newRecorded(ctx context.Context, r *past, key, at string) (*foll
 	return f, nil
 }
 
-// atMoment returns a follower for another moment of a recording.
-func (f *follower) atMoment(at string) *follower {
+// viewAt returns what is known of another moment of a recording: the nearest one that it has. Views of the newest moments are kept.
+func (f *follower) viewAt(ctx context.Context, at time.Time) (*view, error) {
 	r := f.past
-	key := f.key + "@" + at
+	if r.file == nil {
+		_, err := r.momentLocked(ctx, "")
+		return nil, err
+	}
+	at = r.nearest(at)
+	text := at.UTC().Format(time.RFC3339Nano)
+	m, err := f.momentOf(ctx, f.fileKey()+"@"+text, text)
+	if err != nil {
+		return nil, err
+	}
+	v := *m.view()
+	v.row.Key = f.key // it is the same process
+	v.shelf = &shelf{}
+	return &v, nil
+}
+
+// nearest is the moment that a recording has next to a time.
+func (r *past) nearest(at time.Time) time.Time {
+	first, last := r.reach()
+	switch {
+	case at.Before(first):
+		return first
+	case at.After(last):
+		return last
+	}
+	return at
+}
+
+// reach is from when to when a recording knows what threads did.
+func (r *past) reach() (first, last time.Time) {
+	in := r.info
+	return in.From.Add(r.begins), in.To
+}
+
+// fileKey is the key of the process that the file is, whatever moment f is of.
+func (f *follower) fileKey() string {
+	key, _, _ := strings.Cut(f.key, "@")
+	return key
+}
+
+// around tells that any moment of a recording can be shown; those next to one are those of its time line.
+func (r *past) around(at int64, line timeline) Moment {
+	m := Moment{Back: []int64{}, Forth: []int64{}, Note: line.note}
+	if r.file == nil {
+		return m
+	}
+	first, last := r.reach()
+	m.Oldest, m.Newest = first.UnixMilli(), last.UnixMilli()
+	points, _, _ := line.since(0)
+	for i := len(points) - 1; i >= 0 && len(m.Back) < stepsTold; i-- {
+		if t := points[i].time; at == 0 || t < at {
+			m.Back = append(m.Back, t)
+		}
+	}
+	for i := 0; i < len(points) && at != 0 && len(m.Forth) < stepsTold; i++ {
+		if t := points[i].time; t > at {
+			m.Forth = append(m.Forth, t)
+		}
+	}
+	return m
+}
+
+// root is the follower that has the time line: of a moment of a recording that of the whole.
+func (f *follower) root() *follower {
+	if f.past != nil && f.past.root != nil {
+		return f.past.root
+	}
+	return f
+}
+
+// atMoment returns a follower for another moment of a recording, nil if it has none.
+func (f *follower) atMoment(at string) *follower {
+	ctx, cancel := context.WithTimeout(f.agent.ctx, 10*time.Second)
+	defer cancel()
+	m, err := f.momentOf(ctx, f.key+"@"+at, at)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// momentOf is atMoment with a key, under which it is kept as one of the newest.
+func (f *follower) momentOf(ctx context.Context, key, at string) (*follower, error) {
+	r := f.past
 	r.mu.Lock()
 	for _, m := range r.mu.moments {
 		if m.key == key {
 			r.mu.Unlock()
-			return m
+			return m, nil
 		}
 	}
 	r.mu.Unlock()
-	ctx, cancel := context.WithTimeout(f.agent.ctx, 10*time.Second)
-	defer cancel()
 	m, err := f.agent.newRecorded(ctx, r, key, at)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.moments = append(r.mu.moments, m); len(r.mu.moments) > maxMoments {
 		r.mu.moments = r.mu.moments[1:]
 	}
-	return m
+	return m, nil
 }
 
 // source opens the threads of a process, or those of a moment of a recording.
@@ -236,7 +326,7 @@ func (f *follower) source(ctx context.Context, at string) (dump.Source, func() e
 		return m, done, nil
 	}
 	if at != "" {
-		return nil, nil, refusal{http.StatusBadRequest, "at: this is a process, and no recording", "without it; or vtserve run.vtr"}
+		return nil, nil, refusal{http.StatusConflict, "at: of a process only its groups of threads are kept, and not each thread", "dump?at=… and groups/1?at=…; or a recording: vtserve run.vtr"}
 	}
 	r, err := f.open()
 	if err != nil {

@@ -64,6 +64,12 @@ func (f *follower) hear(now time.Time) {
 			s.tellings = slices.Clone(f.told.schedulers[at].tellings) // views hold the old ones
 		}
 		if at < 0 || s.newest().row.Written != rows[i].Written {
+			switch {
+			case at >= 0:
+				f.happened.ready.addSince(&s.newest().row.Ready, &rows[i].Ready)
+			case f.heard: // it began in between
+				f.happened.ready.addSince(&flight.Histogram{}, &rows[i].Ready)
+			}
 			s.tellings = append(s.tellings, telling{now, f.reader.Time(rows[i].Written), rows[i]})
 		}
 		for len(s.tellings) > 1 && now.Sub(s.tellings[1].seen) >= recentOver {
@@ -74,7 +80,7 @@ func (f *follower) hear(now time.Time) {
 		}
 		fresh.schedulers = append(fresh.schedulers, s)
 	}
-	f.told = fresh
+	f.told, f.heard = fresh, true
 }
 
 // threads returns how many threads a scheduler has.

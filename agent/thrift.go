@@ -15,6 +15,7 @@ type step struct {
 	note   string // what that means, as a clause
 	slower int    // snapshots come so many times more rarely
 	groups int    // most groups of a snapshot
+	past   int    // the memory of kept moments is so many times smaller
 
 	noFilters   bool // clients get no filtered snapshots
 	noSurvey    bool // nothing is read of pins, delays and warnings
@@ -23,12 +24,12 @@ type step struct {
 
 // steps are taken one after the other. What leaves the process for others goes last.
 var steps = []step{
-	{name: "all", slower: 1, groups: math.MaxInt},
-	{name: "half", note: "snapshots come half as often", slower: 2, groups: math.MaxInt},
-	{name: "fifth", note: "snapshots come a fifth as often", slower: 5, groups: math.MaxInt},
-	{name: "few groups", note: "snapshots come a fifth as often and keep 200 groups of threads, the others are only counted; filters are off", slower: 5, groups: 200, noFilters: true},
-	{name: "no surveys", note: "snapshots come a fifth as often and keep 200 groups of threads, the others are only counted; filters, pin sites, delays and warnings are off", slower: 5, groups: 200, noFilters: true, noSurvey: true},
-	{name: "no observers", note: "snapshots come a tenth as often and keep 200 groups of threads, the others are only counted; filters, pin sites, delays, warnings and all exports of events are off", slower: 10, groups: 200, noFilters: true, noSurvey: true, noObservers: true},
+	{name: "all", slower: 1, groups: math.MaxInt, past: 1},
+	{name: "half", note: "snapshots come half as often, and half as much of the past is kept", slower: 2, groups: math.MaxInt, past: 2},
+	{name: "fifth", note: "snapshots come a fifth as often, and a quarter of the past is kept", slower: 5, groups: math.MaxInt, past: 4},
+	{name: "few groups", note: "snapshots come a fifth as often and keep 200 groups of threads, the others are only counted; an eighth of the past is kept; filters are off", slower: 5, groups: 200, past: 8, noFilters: true},
+	{name: "no surveys", note: "snapshots come a fifth as often and keep 200 groups of threads, the others are only counted; a sixteenth of the past is kept; filters, pin sites, delays and warnings are off", slower: 5, groups: 200, past: 16, noFilters: true, noSurvey: true},
+	{name: "no observers", note: "snapshots come a tenth as often and keep 200 groups of threads, the others are only counted; a sixteenth of the past is kept; filters, pin sites, delays, warnings and all exports of events are off", slower: 10, groups: 200, past: 16, noFilters: true, noSurvey: true, noObservers: true},
 }
 
 const (

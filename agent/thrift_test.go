@@ -17,7 +17,7 @@ func TestStepsLeaveOutMoreAndMoreAndObserversLast(t *testing.T) {
 	}
 	for i := 1; i < len(steps); i++ {
 		was, is := steps[i-1], steps[i]
-		if is.note == "" || is.slower < was.slower || is.groups > was.groups || was.noFilters && !is.noFilters || was.noSurvey && !is.noSurvey || was.noObservers {
+		if is.note == "" || is.slower < was.slower || is.groups > was.groups || is.past < was.past || was.noFilters && !is.noFilters || was.noSurvey && !is.noSurvey || was.noObservers {
 			t.Errorf("step %d, %+v, is no more than %+v", i, is, was)
 		}
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"sync"
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
@@ -15,6 +16,48 @@ type point struct {
 	ends     float64
 	switches float64
 	drops    float64
+	marks    [markCount]uint64
+	ready    delays
+	flags    []Flag
+}
+
+// marked are the kinds of events that are marked in the time line.
+var marked = [markCount]flight.Kind{flight.EventPinned, flight.EventMonopolized, flight.EventStarved}
+
+const markCount = 3
+
+// happened is what a point tells beside snapshot and counters.
+type happened struct {
+	marks [markCount]uint64 // by marked
+	ready spreads
+	flags []Flag
+}
+
+// spreads are delays by bucket, from runnable to mounted.
+type spreads flight.Histogram
+
+// addSince adds what to has more than from.
+func (s *spreads) addSince(from, to *flight.Histogram) {
+	for i, n := range to {
+		if n > from[i] {
+			s[i] += n - from[i]
+		}
+	}
+}
+
+// delays are spreads without the empty buckets at both ends.
+type delays struct {
+	first uint8
+	bars  []uint32
+}
+
+func (s *spreads) delays() delays {
+	h := histogram((*flight.Histogram)(s))
+	d := delays{first: uint8(h.First)}
+	for _, n := range h.Bars {
+		d.bars = append(d.bars, uint32(min(n, 1<<32-1)))
+	}
+	return d
 }
 
 // A timeline holds the newest points. Points are numbered from 0 on, so that a client can ask for those
@@ -23,21 +66,27 @@ type timeline struct {
 	most   int
 	points []point // of the numbers next-len(points) … next-1
 	next   uint64
+	note   string // what is missing; "" if nothing
 }
 
-// add appends a point made of the newest snapshot and counters. Before the first snapshot there is none.
-func (t *timeline) add(now time.Time, s *dump.Snapshot, c counters) {
+// add appends a point made of the newest snapshot and counters, and of what happened since the one before. Before the first snapshot there is none.
+func (t *timeline) add(now time.Time, s *dump.Snapshot, c counters, h happened) {
 	if s == nil {
 		return
 	}
+	t.append(point{
+		time: now.UnixMilli(), counts: s.States,
+		starts: c.rates.Starts, ends: c.rates.Ends, switches: c.rates.Switches, drops: c.drops,
+		marks: h.marks, ready: h.ready.delays(), flags: h.flags,
+	})
+}
+
+func (t *timeline) append(p point) {
 	if len(t.points) >= 2*t.most {
 		// Views hold slices of the old array: it must not change under them.
 		t.points = append(make([]point, 0, 2*t.most), t.points[len(t.points)-t.most+1:]...)
 	}
-	t.points = append(t.points, point{
-		time: now.UnixMilli(), counts: s.States,
-		starts: c.rates.Starts, ends: c.rates.Ends, switches: c.rates.Switches, drops: c.drops,
-	})
+	t.points = append(t.points, p)
 	t.next++
 }
 
@@ -56,6 +105,7 @@ func newPoints(points []point, reset bool) *Points {
 	p := &Points{
 		Reset: reset, Time: []int64{}, Counts: make([][]int, flight.StateCount),
 		Starts: []float64{}, Ends: []float64{}, Switches: []float64{}, Drops: []float64{},
+		Pinned: []uint64{}, Monopolized: []uint64{}, Starved: []uint64{}, Ready: [][]uint32{}, Flags: []Flag{},
 	}
 	for state := range p.Counts {
 		p.Counts[state] = make([]int, len(points))
@@ -70,9 +120,71 @@ func newPoints(points []point, reset bool) *Points {
 		p.Ends = append(p.Ends, round(at.ends))
 		p.Switches = append(p.Switches, round(at.switches))
 		p.Drops = append(p.Drops, round(at.drops))
+		for k, column := range []*[]uint64{&p.Pinned, &p.Monopolized, &p.Starved} {
+			*column = append(*column, at.marks[k])
+		}
+		ready := []uint32{}
+		if len(at.ready.bars) > 0 {
+			ready = append(append(ready, uint32(at.ready.first)), at.ready.bars...)
+		}
+		p.Ready = append(p.Ready, ready)
+		p.Flags = append(p.Flags, at.flags...)
 	}
 	return p
 }
 
 // round keeps a tenth: more digits would only be more bytes.
 func round(rate float64) float64 { return float64(int64(rate*10+0.5)) / 10 }
+
+// mostFlags is how many flags one point has.
+const mostFlags = 8
+
+// The kinds of flags.
+const (
+	FlagFinding  = "finding"  // a check found something that it had not found before
+	FlagIncident = "incident" // a bundle was taken, by a rule or because somebody asked
+)
+
+// flags are those that wait for the next point. Any goroutine may add one.
+type flags struct {
+	mu struct {
+		sync.Mutex
+		all []Flag
+	}
+}
+
+func (f *flags) add(x Flag) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.mu.all) >= mostFlags {
+		f.mu.all[mostFlags-1].Rest++
+		return
+	}
+	x.What = dump.Cut(x.What, 200)
+	f.mu.all = append(f.mu.all, x)
+}
+
+func (f *flags) take() []Flag {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := f.mu.all
+	f.mu.all = nil
+	return all
+}
+
+// flagFindings adds a flag for each finding that is shown now and was not at the point before.
+func (f *follower) flagFindings() {
+	found := f.lookout.found
+	if found == nil {
+		return
+	}
+	now := make(map[string]bool, len(found.Findings))
+	for i := range found.Findings {
+		x := &found.Findings[i]
+		now[x.Key] = true
+		if !f.shownNow[x.Key] && x.Severity != dump.SeverityInfo {
+			f.flags.add(Flag{Time: time.Now().UnixMilli(), Kind: FlagFinding, Severity: string(x.Severity), What: x.Check + ": " + x.What})
+		}
+	}
+	f.shownNow = now
+}

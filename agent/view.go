@@ -37,6 +37,7 @@ type view struct {
 	filtered map[string]*dump.Snapshot // by filter
 	befores  map[string]*dump.Snapshot // that those were compared with
 	missing  string                    // why there is no snapshot; "" before the first
+	kept     bool                      // by a keeper: it is of the past
 	shelf    *shelf
 }
 

@@ -96,6 +96,7 @@ export interface Subscription {
   filter?: string;
   panels?: string[];
   deltas?: boolean;
+  at?: number;
 }
 
 export interface OpenScope {
@@ -119,6 +120,7 @@ export interface Frame {
   lost: number;
   processes?: ProcessRow[];
   process?: Process;
+  moment?: Moment;
   scopes?: Scopes;
   groups?: Groups;
   stack?: Stack;
@@ -203,6 +205,19 @@ export interface Observed {
   observers: number;
   events: number;
   lost: number;
+}
+
+export interface Moment {
+  at: number;
+  shown: number;
+  missing: string;
+  busy: boolean;
+  oldest: number;
+  newest: number;
+  kept: number;
+  back: number[];
+  forth: number[];
+  note: string;
 }
 
 export interface Scopes {
@@ -495,4 +510,17 @@ export interface Points {
   ends: number[];
   switches: number[];
   drops: number[];
+  pinned: number[];
+  monopolized: number[];
+  starved: number[];
+  ready: number[][];
+  flags: Flag[];
+}
+
+export interface Flag {
+  time: number;
+  kind: string;
+  severity: string;
+  what: string;
+  rest: number;
 }
