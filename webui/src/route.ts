@@ -12,10 +12,17 @@ export interface Route {
   open: string; // scopes of which more children are shown: KEY:ROWS,KEY:ROWS
   fold: string; // scopes of which none are shown: KEY,KEY
   map: string; // the scopes are shown as a treemap: AREA.COLOUR.KEY, see treemap.tsx; "": as a tree
+  zoom: string; // the call that the flame graph begins with, see calls.ts; "": the outermost ones
+  func: string; // the function whose callers and callees are shown; "": none
+  weight: string; // of calls: "": threads; "wait": waiting
+  colour: string; // of calls: "": by package; "state"; "change"
+  frames: string; // of stacks: "": the program's own; "all": the runtimes' too
+  find: string; // a part of the names of the calls that are marked
+  groupOrder: string; // of stack groups: "": by count; "change"; "wait"
   panel: string; // what lies over the page, see overlays.tsx; "": nothing
 }
 
-export const nowhere: Route = { process: "", scope: "", group: "", filter: "", thread: "", view: "", at: "", from: "", order: "", open: "", fold: "", map: "", panel: "" };
+export const nowhere: Route = { process: "", scope: "", group: "", filter: "", thread: "", view: "", at: "", from: "", order: "", open: "", fold: "", map: "", zoom: "", func: "", weight: "", colour: "", frames: "", find: "", groupOrder: "", panel: "" };
 
 const names = Object.keys(nowhere) as (keyof Route)[];
 

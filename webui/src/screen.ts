@@ -10,6 +10,12 @@ const needs: Record<string, string[]> = {
 /** What other parts of the page need too, such as the keyboard and the banners. */
 const always = ["scopes", "groups", "stack", "schedulers"];
 
+/** The members that only one view of the middle shows, by its name. */
+const ofViews: Record<string, string[]> = {
+  flame: ["flame"],
+  graph: ["flame", "callers"],
+};
+
 /** Screen knows which members of frames somebody can see. In a tab that is hidden that is none. */
 export class Screen {
   private readonly seen = new Set(Object.keys(needs)); // until the browser has told
@@ -18,12 +24,12 @@ export class Screen {
 
   constructor(changed: () => void) {
     this.observer = new IntersectionObserver((entries) => {
-      const before = this.wanted().join();
+      const before = this.wanted("").join();
       for (const e of entries) {
         if (e.isIntersecting) this.seen.add(e.target.id);
         else if (e.target.isConnected) this.seen.delete(e.target.id);
       }
-      if (this.wanted().join() !== before) changed();
+      if (this.wanted("").join() !== before) changed();
     });
     document.addEventListener("visibilitychange", changed);
   }
@@ -38,8 +44,9 @@ export class Screen {
     }
   }
 
-  wanted(): string[] {
+  /** wanted are the members that can be seen, with that view in the middle. */
+  wanted(view: string): string[] {
     if (document.hidden) return [];
-    return [...always, ...Object.entries(needs).flatMap(([id, members]) => (this.seen.has(id) ? members : []))];
+    return [...always, ...(ofViews[view] ?? []), ...Object.entries(needs).flatMap(([id, members]) => (this.seen.has(id) ? members : []))];
   }
 }

@@ -3,7 +3,7 @@ import type { Link, Listener } from "./connection";
 import { apply } from "./delta";
 import { extend, noHistory } from "./history";
 import type { History } from "./history";
-import type { Carriers, Config, Delays, Events, Findings, Frame, Groups, PinSites, Problem, Process, ProcessRow, Schedulers, Scopes, Stack, Warnings } from "./protocol";
+import type { Calls, Carriers, Config, Delays, Events, Findings, Frame, Groups, PinSites, Problem, Process, ProcessRow, Schedulers, Scopes, Stack, Warnings } from "./protocol";
 import { readRoute, writeRoute } from "./route";
 import type { Route } from "./route";
 import { readOpen } from "./scoperows";
@@ -22,6 +22,8 @@ export interface State {
   scopes: Scopes | null;
   groups: Groups | null;
   stack: Stack | null;
+  flame: Calls | null;
+  callers: Calls | null;
   carriers: Carriers | null;
   schedulers: Schedulers | null;
   pinSites: PinSites | null;
@@ -38,6 +40,8 @@ const empty = {
   scopes: null,
   groups: null,
   stack: null,
+  flame: null,
+  callers: null,
   carriers: null,
   schedulers: null,
   pinSites: null,
@@ -49,7 +53,7 @@ const empty = {
 };
 
 /** The members of frames that are kept as they come. */
-const members = ["processes", "process", "scopes", "groups", "stack", "carriers", "schedulers", "pinSites", "delays", "warnings", "findings", "events"] as const;
+const members = ["processes", "process", "scopes", "groups", "stack", "flame", "callers", "carriers", "schedulers", "pinSites", "delays", "warnings", "findings", "events"] as const;
 
 /** Store holds the page's state, follows the URL, and tells one view tree when to draw again. */
 export class Store implements Listener {
@@ -81,7 +85,7 @@ export class Store implements Listener {
   go(to: Partial<Route>): void {
     const route = { ...this.state.route, ...to };
     if (to.process !== undefined && to.process !== this.state.route.process) {
-      for (const name of ["scope", "group", "thread", "at", "from", "open", "fold"] as const) route[name] = to[name] ?? "";
+      for (const name of ["scope", "group", "thread", "at", "from", "open", "fold", "zoom", "func"] as const) route[name] = to[name] ?? "";
     } else if ((to.scope !== undefined && to.scope !== this.state.route.scope) || (to.filter !== undefined && to.filter !== this.state.route.filter)) {
       route.group = to.group ?? "";
     }
@@ -96,8 +100,9 @@ export class Store implements Listener {
   }
 
   private ask(): void {
-    const { process, scope, group, filter, order } = this.state.route;
-    this.connection.subscribe({ process, scope, group, filter, order, open: readOpen(this.state.route), panels: this.screen.wanted() });
+    const { process, scope, group, filter, order, view, func, frames, groupOrder } = this.state.route;
+    const panels = this.screen.wanted(view);
+    this.connection.subscribe({ process, scope, group, filter, order, open: readOpen(this.state.route), func: view === "graph" ? func : "", runtime: frames === "all", groupOrder, panels });
   }
 
   /** drawn tells that the page may have new elements. */

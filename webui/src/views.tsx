@@ -1,4 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
+import { Flame } from "./flame";
 import { Groups } from "./groups";
 import type { State, Store } from "./store";
 
@@ -20,7 +21,10 @@ export interface View {
 }
 
 /** The views of the middle, in the order of their tabs. The first is the one that shows when the URL names none. */
-export const views: [View, ...View[]] = [{ name: "groups", title: "Stack groups", about: "threads with the same stack, state and reason, most first", show: Groups }];
+export const views: [View, ...View[]] = [
+  { name: "groups", title: "Stack groups", about: "threads with the same stack, state and reason, most first", show: Groups },
+  { name: "flame", title: "Flame graph", about: "all stacks merged: each call as wide as it has threads, or as they wait", show: Flame },
+];
 
 /** chosenView is the view that the route names. */
 export function chosenView(state: State): View {
