@@ -68,7 +68,7 @@ function Over({ overlay, context }: { overlay: Overlay; context: Context }) {
           <h2>
             {overlay.title}
             <span class="fill" />
-            <button type="button" onClick={close} aria-label={`close ${overlay.title}`}>
+            <button type="button" onClick={close} title={`close ${overlay.title}`}>
               close <kbd>Esc</kbd>
             </button>
           </h2>

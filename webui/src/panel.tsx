@@ -28,7 +28,9 @@ export function Panel(props: PanelProps) {
         {props.head ?? props.title}
         <span class="note">{props.note}</span>
       </h2>
-      <div class="body">{props.children}</div>
+      <div class="body" tabIndex={0}>
+        {props.children}
+      </div>
       {props.foot && <div class="foot">{props.foot}</div>}
     </section>
   );

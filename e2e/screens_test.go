@@ -1,0 +1,82 @@
+//go:build unix
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Every view and all that lies over the page, over recorded traffic: in each theme axe finds nothing, on each screen nothing is cut off, and it looks as it did.
+func TestThePageLooksAsItShould(t *testing.T) {
+	b := openBrowser(t)
+	url, _ := pages(t, "-replay", traffic)
+	begin := func(hash string) {
+		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(url+"/"+hash))
+		b.until("live", `document.querySelector("#status")?.textContent === "LIVE" && scope("root/shop/sessions") && groups().length > 0`)
+		b.settled()
+	}
+	views, overlays := named(t, "views.tsx"), named(t, "overlays.tsx")
+	var all []string
+	for _, v := range views {
+		all = append(all, "scope=root/shop&view="+v)
+	}
+	for _, o := range overlays {
+		all = append(all, "scope=root/shop&panel="+o)
+	}
+	short := func(hash string) string { return hash[strings.LastIndexByte(hash, '=')+1:] }
+	begin("#scope=root/shop")
+
+	b.step("nothing is cut off", func() {
+		b.wear(themes[0])
+		for _, s := range sizes {
+			b.resize(s)
+			for _, hash := range all {
+				b.show("#" + hash)
+				b.flawed(s.name + " " + short(hash))
+				b.screen(short(hash) + "-" + s.name)
+			}
+		}
+		b.resize(sizes[0])
+	})
+
+	b.step("accessible in each theme", func() {
+		if _, why := axe(); why != "" {
+			t.Logf("not audited: %s", why)
+			return
+		}
+		rules := 0
+		for _, th := range themes {
+			b.wear(th)
+			for i, hash := range all {
+				if i > 0 && th.name != "light" && th.name != "dark" {
+					continue // the others differ in colours alone
+				}
+				b.show("#" + hash)
+				rules += b.audited(th.name + " " + short(hash))
+			}
+		}
+		if rules < 10*len(all) {
+			t.Errorf("axe applied %d rules, want some to each view", rules)
+		}
+	})
+
+	b.step("as it did", func() {
+		for _, th := range themes {
+			b.wear(th)
+			b.show("#scope=root/shop")
+			b.screen(th.name)
+		}
+		b.wear(themes[0])
+		for _, s := range sizes[1:] {
+			b.resize(s)
+			begin("#scope=root/shop")
+			b.screen(s.name)
+		}
+	})
+	if bad := b.complaints(); len(bad) > 0 {
+		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))
+	}
+}

@@ -1,0 +1,158 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// traffic is what the page and a vtserve with a shop said to each other: go test -C e2e -run Traffic -update writes it.
+const traffic = "../webui/testdata/shop.traffic"
+
+// pages starts the server of the page's sources, and returns its address; stop ends it.
+func pages(t *testing.T, args ...string) (url string, stop func()) {
+	t.Helper()
+	c := exec.Command(filepath.Join(build(t), "pagebuild"), append([]string{"-root", "../webui", "-addr", "127.0.0.1:0"}, args...)...)
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := false
+	stop = func() {
+		if !ended {
+			ended = true
+			c.Process.Signal(os.Interrupt)
+			if err := c.Wait(); err != nil {
+				t.Errorf("the server of the page's sources: %v", err)
+			}
+		}
+	}
+	t.Cleanup(stop)
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
+	i := strings.Index(line, "http://")
+	if err != nil || i < 0 {
+		t.Fatalf("the server of the page's sources said %q, %v; want its address", line, err)
+	}
+	go io.Copy(io.Discard, lines)
+	return strings.TrimSpace(line[i:]), stop
+}
+
+// named are the names of the rows of a table of the page's sources, in its order.
+func named(t *testing.T, source string) (names []string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../webui/src", source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`\bname: "([a-z-]+)"`).FindAllStringSubmatch(string(data), -1) {
+		names = append(names, m[1])
+	}
+	if len(names) == 0 {
+		t.Fatalf("%s has no rows with names", source)
+	}
+	return names
+}
+
+// show goes to what an address names, without loading the page again, and waits for the last document that it asks for.
+func (b *browser) show(hash string) {
+	b.Helper()
+	b.text(fmt.Sprintf(`(location.hash = %q, "")`, hash))
+	b.settled()
+}
+
+// settled waits until the documents that the page asked for have come, and it has drawn since.
+func (b *browser) settled() {
+	b.Helper()
+	b.await(`(async () => {
+		const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)));
+		for (let quiet = 0, turns = 0; quiet < 3 && turns < 60; turns++) {
+			const before = performance.getEntriesByType("resource").length;
+			await frame();
+			quiet = performance.getEntriesByType("resource").length === before && !document.querySelector("[aria-busy=true]") ? quiet + 1 : 0;
+		}
+	})()`)
+}
+
+// The page over traffic that is written down shows what it showed when it was written; this also makes what is committed.
+func TestTrafficIsWrittenDownAndPlayedAgain(t *testing.T) {
+	b := openBrowser(t)
+	bin, dir := build(t), flights(t)
+	name := filepath.Join(t.TempDir(), "shop.traffic")
+	d := startDemo(t, bin, dir, freePort(t), 10_000)
+	url, stop := pages(t, "-agent", strings.TrimSuffix(d.url, "/"), "-record", name)
+	b.do(chromedp.Navigate(url))
+	b.until("live", `document.querySelector("#status")?.textContent === "LIVE" && scope("root/shop/sessions")`)
+	b.until("a time line", `document.querySelectorAll("#timeline canvas").length > 0`)
+	if *update {
+		time.Sleep(40 * time.Second) // a time line that is worth looking at
+	}
+	for _, hash := range itinerary(t) {
+		b.show(hash)
+		if *update {
+			time.Sleep(1200 * time.Millisecond)
+		}
+	}
+	b.do(chromedp.Navigate("about:blank"))
+	stop()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes", len(data))
+	if *update {
+		if len(data) > 200<<10 {
+			t.Errorf("%d bytes of traffic, want at most %d", len(data), 200<<10)
+		}
+		if err := os.MkdirAll(filepath.Dir(traffic), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(traffic, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	again, _ := pages(t, "-replay", name)
+	b.do(chromedp.Navigate(again + "/#scope=root/shop/sessions"))
+	b.until("live", `document.querySelector("#status")?.textContent === "LIVE" && scope("root/shop/sessions") && groups().length > 0`)
+	if got := b.text(`document.querySelector("#process").selectedOptions[0].text`); !strings.Contains(got, fmt.Sprintf("pid %d", d.shop)) {
+		t.Errorf("played again it is %q, want pid %d", got, d.shop)
+	}
+	if got := b.text(`document.querySelector("#threads").textContent`); len(got) < len("9,000") {
+		t.Errorf("played again it has %s threads, want some 10,000", got)
+	}
+	if got := b.text(`document.querySelector("#stack .frames")?.innerText ?? ""`); !strings.Contains(got, "shop.") {
+		t.Errorf("played again the stack is %q, want one of the shop's", got)
+	}
+	if bad := b.complaints(); len(bad) > 0 {
+		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))
+	}
+}
+
+// itinerary is where a visitor goes who wants to see all there is.
+func itinerary(t *testing.T) (hashes []string) {
+	t.Helper()
+	hashes = append(hashes, "#", "#scope=root/shop", "#scope=root/shop/sessions")
+	for _, view := range named(t, "views.tsx") {
+		hashes = append(hashes, "#view="+view, "#scope=root/shop&view="+view)
+	}
+	for _, over := range named(t, "overlays.tsx") {
+		hashes = append(hashes, "#panel="+over)
+	}
+	return hashes
+}
