@@ -263,50 +263,6 @@ func writeGroups(w http.ResponseWriter, way *format, snap *dump.Snapshot, q *ask
 	return out.end(way.groups(out, snap, q))
 }
 
-func (a *Agent) serveGroup(w http.ResponseWriter, r *http.Request, q *ask) error {
-	if f, err := a.named(r); err == nil && f.past == nil && q.at != "" {
-		snap, err := f.keptSnapshot(q)
-		if err != nil {
-			return err
-		}
-		key, err := snap.GroupKey(r.PathValue("group"))
-		if err != nil {
-			return err
-		}
-		g, err := dump.GroupOf(snap, key)
-		if err != nil {
-			return err
-		}
-		return document(w, q, func(to io.Writer) error { return dump.GroupJSON(to, g) }, func(to io.Writer) error { return dump.GroupText(to, g, q.text) })
-	}
-	return a.withSource(w, r, q, func(ctx context.Context, src dump.Source) (toJSON, toText func(io.Writer) error, err error) {
-		snap, err := dump.Take(ctx, src, q.options)
-		if err != nil {
-			return nil, nil, err
-		}
-		key, err := snap.GroupKey(r.PathValue("group"))
-		if err != nil {
-			return nil, nil, err
-		}
-		g, err := dump.TakeGroup(ctx, src, key, q.options)
-		if errors.As(err, new(dump.NoGroupError)) {
-			g, err = dump.GroupOf(snap, key) // its threads have moved on in between
-		}
-		return func(to io.Writer) error { return dump.GroupJSON(to, g) }, func(to io.Writer) error { return dump.GroupText(to, g, q.text) }, err
-	})
-}
-
-func (a *Agent) serveThread(w http.ResponseWriter, r *http.Request, q *ask) error {
-	id, err := strconv.ParseUint(r.PathValue("thread"), 10, 64)
-	if err != nil || id == 0 {
-		return refusal{http.StatusBadRequest, fmt.Sprintf("%q is no number of a thread", short(r.PathValue("thread"))), "threads/5123"}
-	}
-	return a.withSource(w, r, q, func(ctx context.Context, src dump.Source) (toJSON, toText func(io.Writer) error, err error) {
-		t, err := dump.TakeThread(ctx, src, flight.ThreadID(id))
-		return func(to io.Writer) error { return dump.ThreadJSON(to, t) }, func(to io.Writer) error { return dump.ThreadText(to, t, q.text) }, err
-	})
-}
-
 // withSource answers with a document that is made of threads.
 func (a *Agent) withSource(w http.ResponseWriter, r *http.Request, q *ask, take func(context.Context, dump.Source) (toJSON, toText func(io.Writer) error, err error)) error {
 	f, err := a.named(r)
@@ -330,19 +286,6 @@ func (a *Agent) withSource(w http.ResponseWriter, r *http.Request, q *ask, take 
 		return err
 	}
 	return document(w, q, toJSON, toText)
-}
-
-func (a *Agent) serveWaits(w http.ResponseWriter, r *http.Request, q *ask) error {
-	return a.withReader(w, r, q, "waits", func(ctx context.Context, _ *turn, r *flight.Reader) (toJSON, toText func(io.Writer) error, err error) {
-		all, err := dump.TakeWaits(ctx, r)
-		if err == nil && q.top > 0 && q.format == "json" {
-			all.KeepTop(q.top)
-		}
-		if err == nil {
-			w.Header().Set(foundHeader, strconv.Itoa(len(all.Deadlocks)))
-		}
-		return func(to io.Writer) error { return dump.WaitsJSON(to, all) }, func(to io.Writer) error { return dump.WaitsText(to, all, q.text) }, err
-	})
 }
 
 func (a *Agent) serveSchedulers(w http.ResponseWriter, r *http.Request, q *ask) error {

@@ -9,11 +9,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/recording"
+	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/flight/flighttest"
 )
 
@@ -77,6 +80,82 @@ func TestADumpIsFilteredAndGroupedAsTheQuerySays(t *testing.T) {
 	}
 }
 
+func TestWhatAThreadDidIsToldAsLongAsItIsKnown(t *testing.T) {
+	spec := small()
+	for i := range 5 {
+		spec.Trace = append(spec.Trace, flighttest.Event{Age: time.Duration(9-i) * time.Second, Kind: []flight.Kind{flight.EventMount, flight.EventPark}[i%2], Thread: 7, Stack: i % 2})
+	}
+	spec.Trace = append(spec.Trace, flighttest.Event{Kind: flight.EventThreadEnd, Thread: 4711})
+	of := api(t, spec)
+	for path, want := range map[string]int{"/threads/7/events": 6, "/threads/7/events?top=2": 2, "/threads/7/events?top=0": 6, "/threads/4711/events": 1, "/threads/9999/events": 0} {
+		var e dump.ThreadEvents
+		if err := json.Unmarshal(get(t, of+path, 200), &e); err != nil || e.Format != dump.ThreadEventsFormat || len(e.Events) != want {
+			t.Errorf("%s: %v, %d events; want %d", path, err, len(e.Events), want)
+		}
+		if there := e.ID == 7; there != (e.State != "") {
+			t.Errorf("%s: state %q, want one only of a thread that is there", path, e.State)
+		}
+	}
+	if text := get(t, of+"/threads/7/events?format=text", 200); !bytes.Contains(text, []byte("events of thread #7 \"GET /6\"\n")) || !bytes.Contains(text, []byte("shop.(*Store).query store.go:88")) {
+		t.Errorf("as text: %s", text)
+	}
+	get(t, of+"/threads/x/events", 400)
+	get(t, of+"/threads/7/events?at=1s", 400)
+}
+
+func TestWaitsAreThoseOfTheThreadsThatAreMeant(t *testing.T) {
+	lock := flight.BlockLock(0xc000010000)
+	spec := small()
+	spec.Blockers = []flighttest.Blocker{{Blocker: lock, Name: "till", Holders: []flighttest.Holder{{Party: flight.PartyThread(1), Age: time.Minute}}}}
+	each := spec.Thread
+	spec.Thread = func(i int) flighttest.Thread {
+		th := each(i)
+		if i >= 80 || i == 40 { // of jobs, and one of requests
+			th.State, th.Reason, th.Blocker = flight.StateBlocked, flight.ReasonLock, lock
+		}
+		return th
+	}
+	of := api(t, spec)
+	type told struct { // [dump.Waits] cannot be read back
+		Threads, Waiting int
+		Filter, Group    string
+		Groups           []dump.WaitGroup
+	}
+	waits := func(query string) (w told) {
+		if err := json.Unmarshal(get(t, of+"/waits"+query, 200), &w); err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	if all := waits(""); all.Waiting != 21 || all.Threads != 100 || all.Filter != "" {
+		t.Errorf("of all: got %d of %d threads", all.Waiting, all.Threads)
+	}
+	if some := waits("?scope=requests"); some.Waiting != 1 || some.Threads != 79 || len(some.Groups) != 1 || len(some.Groups[0].Holders) != 1 || some.Groups[0].Holders[0].Name != "main" {
+		t.Errorf("of a scope: got %+v", some)
+	}
+	if some := waits("?filter=" + url.QueryEscape("wait<10s")); some.Waiting != 20 {
+		t.Errorf("of a filter: got %d, want those of jobs", some.Waiting)
+	}
+	s, err := dump.ParseJSON(get(t, of+"/dump", 200))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		want := g.Count
+		if g.State != flight.StateBlocked {
+			want = 0
+		}
+		for _, word := range []string{g.Key, g.Key[:8], strconv.Itoa(i + 1)} {
+			if some := waits("?group=" + word); some.Threads != g.Count || some.Waiting != want || some.Group != g.Key {
+				t.Errorf("of the group %s: got %d of %d threads, want %d of %d", word, some.Waiting, some.Threads, want, g.Count)
+			}
+		}
+	}
+	get(t, of+"/waits?group=beefbeef", 404)
+	get(t, of+"/waits?filter=colour%3Dred", 400)
+}
+
 func isASCII(b []byte) bool {
 	for _, c := range b {
 		if c > 126 {
@@ -115,7 +194,7 @@ func TestAQueryThatMeansNothingIsRefusedWithTheNextStep(t *testing.T) {
 		"/groups/99":                  {404, "key"},
 		"/threads/0":                  {400, "threads/"},
 		"/threads/9999":               {404, "filter"},
-		"/waits?filter=x":             {400, "format"},
+		"/waits?by=state":             {400, "format"},
 		"/findings?check=nothing%3D1": {400, "check"},
 		"/nothing":                    {404, "openapi.json"},
 		"/recording":                  {409, "POST"},

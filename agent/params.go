@@ -19,6 +19,7 @@ type ask struct {
 	format  string
 	options dump.Options
 	within  *filter.Filter // --scope
+	group   string
 	by      []dump.Dimension
 	growth  time.Duration
 	at      string
@@ -61,6 +62,8 @@ var params = []param{
 		func(q *ask, v string) (err error) { q.options.Filter, err = filter.Parse(v); return }},
 	{"scope", "only the scopes of this path and those below, such as requests/GET*", aText, false,
 		func(q *ask, v string) (err error) { q.within, err = filter.InScope(v); return }},
+	{"group", "only the threads of this group: its key or the beginning of it, or N for the Nth largest", aText, false,
+		func(q *ask, v string) error { q.group = v; return nil }},
 	{"similar", "stacks count as one if they have the same lines, functions or shape", aText, false,
 		func(q *ask, v string) (err error) { q.options.Similar, err = dump.ParseSimilarity(v); return }},
 	{"templates", "fold scopes whose names differ in numbers and ids only", aSwitch, false,
@@ -101,6 +104,7 @@ var params = []param{
 var (
 	inText   = []string{"format", "top", "depth", "width", "internal", "used", "ascii", "color"}
 	inFold   = append([]string{"filter", "scope", "similar", "templates", "at"}, inText...)
+	inWaits  = append([]string{"filter", "scope", "group", "similar", "templates"}, inText...)
 	inDump   = append([]string{"by", "growth"}, inFold...)
 	inChecks = append([]string{"growth", "check"}, inText...)
 )

@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"encoding"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -26,7 +27,7 @@ func TestThePagesTypesAreThoseOfTheProtocol(t *testing.T) {
 
 // documents are those of the HTTP interface that the page fetches.
 var documents = []reflect.Type{
-	reflect.TypeFor[dump.GroupReport](), reflect.TypeFor[dump.ThreadReport](), reflect.TypeFor[dump.Waits](),
+	reflect.TypeFor[dump.GroupReport](), reflect.TypeFor[dump.ThreadReport](), reflect.TypeFor[dump.ThreadEvents](), reflect.TypeFor[dump.Waits](),
 	reflect.TypeFor[dump.RecorderSettings](), reflect.TypeFor[Exports](), reflect.TypeFor[IncidentList](),
 }
 
@@ -140,6 +141,9 @@ func typescript(header string, roots ...reflect.Type) []byte {
 func typeName(t reflect.Type, null bool) string {
 	if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return "string"
+	}
+	if t.Implements(reflect.TypeFor[json.Marshaler]()) && t.Kind() == reflect.Array {
+		return "Record<string, number>" // counts by name
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -75,12 +75,14 @@ func TestRecordingsAndBundlesAreShownAsProcesses(t *testing.T) {
 		of := s.URL + "/api/v1/processes/" + p.Key
 		if p.Key == filepath.Base(bundle) {
 			get(t, of+"/waits", 200)
+			get(t, of+"/waits?scope=requests", 409)
 			get(t, of+"/findings?format=text", 200)
 			get(t, of+"/settings?format=text", 200)
 			continue
 		}
 		get(t, of+"/dump?at=10ms", 200)
 		get(t, of+"/threads/1?at=-10ms", 200)
+		get(t, of+"/threads/1/events?at=-10ms", 200)
 		get(t, of+"/dump?at=1h", 400)
 		get(t, of+"/dump?at=noon", 400)
 		get(t, of+"/waits", 409)

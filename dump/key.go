@@ -5,6 +5,9 @@ import "strconv"
 // A hash is FNV-1a of the words written to it, so that keys are the same in every process and version.
 type hash uint64
 
+// KeyLength is how many digits a whole key has.
+const KeyLength = 16
+
 const newHash hash = 0xcbf29ce484222325
 
 // word adds s, and an end to it.

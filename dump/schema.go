@@ -18,6 +18,7 @@ var documents = []struct {
 	{TableFormat, Table{}},
 	{GroupFormat, GroupReport{}},
 	{ThreadFormat, ThreadReport{}},
+	{ThreadEventsFormat, ThreadEvents{}},
 	{DiffFormat, Diff{}},
 	{SchedulersFormat, Schedulers{}},
 	{WaitsFormat, Waits{}},

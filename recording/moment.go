@@ -205,3 +205,8 @@ func (m *Moment) Blockers() ([]flight.BlockerRow, error) { return nil, nil }
 
 // Lost returns nothing: what the process itself could not record is told by Incomplete.
 func (m *Moment) Lost() flight.Lost { return flight.Lost{} }
+
+// KnownOf returns the newest events of a thread, at most so many, that happened until the moment.
+func (m *Moment) KnownOf(ctx context.Context, id flight.ThreadID, most int) (*Known, error) {
+	return m.file.KnownOf(ctx, id, m.at.Sub(m.file.info.From), most)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -94,7 +95,11 @@ func (s *settings) one(ctx context.Context, w world, r dump.Source) (bool, error
 
 func (s *settings) oneThread(ctx context.Context, w world, r dump.Source) error {
 	report, err := dump.TakeThread(ctx, r, s.drill.thread)
+	live := dump.FlightReader(r) != nil
 	if errors.As(err, new(dump.NoThreadError)) {
+		if s.drill.events && live {
+			return s.eventsOf(ctx, w, r, true)
+		}
 		return hint{fmt.Errorf("%s: %w", s.target, err), s.call() + " " + s.target + " --filter 'name~...', or vtdump events " + s.target + " --thread " +
 			fmt.Sprint(s.drill.thread) + ", for what it did"}
 	}
@@ -116,7 +121,31 @@ func (s *settings) oneThread(ctx context.Context, w world, r dump.Source) error 
 	if err := written(fmt.Fprintln(w.stdout)); err != nil {
 		return err
 	}
+	if live {
+		return s.eventsOf(ctx, w, r, false)
+	}
 	return s.printEvents(ctx, w)
+}
+
+// eventsOf prints what is still known of what the thread did. If the thread has ended, it is an error that nothing is.
+func (s *settings) eventsOf(ctx context.Context, w world, r dump.Source, ended bool) error {
+	most := dump.UsualEvents
+	switch s.top {
+	case unset:
+	case 0:
+		most = math.MaxInt32
+	default:
+		most = s.top
+	}
+	all, err := dump.TakeThreadEvents(ctx, r, s.drill.thread, most)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.target, err)
+	}
+	if ended && len(all.Events) == 0 {
+		return hint{fmt.Errorf("%s: there is no thread #%d, and no event of one is still known: it ended long ago, or there never was one", s.target, s.drill.thread),
+			s.call() + " " + s.target + " --filter 'name~...'"}
+	}
+	return written(0, dump.ThreadEventsText(w.stdout, all, s.textOptions(w)))
 }
 
 // waitsOf prints whom the threads wait for that are wanted. It returns errFound if they are in a deadlock, or wait for one.

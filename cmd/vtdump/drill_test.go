@@ -122,6 +122,11 @@ func TestThreadsAreDrilledInByNumber(t *testing.T) {
 			t.Errorf("--thread %s: got %s", id, out)
 		}
 	}
+	if out := succeeds(t, path, "--thread", "2", "--events"); !strings.Contains(out, "state       timed-parked") || !strings.Contains(out, "events of thread #2 \"GET /cart/1\"\n") || !strings.Contains(out, "thread-start") {
+		t.Errorf("--events: got %s", out)
+	}
+	fails(t, exitFailed, "there is no thread #4711, and no event of one is still known", path, "--thread", "4711", "--events")
+
 	run := recordingFile(t)
 	out := succeeds(t, run+"@3500ms", "--thread", "1", "--events")
 	for _, want := range []string{"thread #1 \"GET /cart\"\na moment of a recording", "state       timed-parked for 1.5 s", "scope       requests\n", "shop.query     /src/shop/store.go:88\n", "thread-start", "unpark", "thread-end"} {

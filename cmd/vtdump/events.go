@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -179,7 +178,7 @@ func (p *eventPrinter) batch(src recording.Source, b *recording.Batch) error {
 	}
 	for i := range b.Events {
 		e := &b.Events[i]
-		name := p.name(src, e)
+		name := e.Name(src)
 		over := p.tracker.Thread(e.Thread) // before its end
 		p.tracker.Apply(e)
 		if th := p.tracker.Thread(e.Thread); th != nil {
@@ -197,16 +196,6 @@ func (p *eventPrinter) batch(src recording.Source, b *recording.Batch) error {
 		}
 	}
 	return p.err
-}
-
-// name returns the name of an event's kind: of one of the program's own the name that the program gave it.
-func (p *eventPrinter) name(src recording.Source, e *recording.Event) string {
-	if e.Kind < flight.KindCount && flight.Kinds[e.Kind].Category == flight.CategoryProgram {
-		if k := src.UserKind(e.Ref); k != nil {
-			return k.Name
-		}
-	}
-	return e.Kind.String()
 }
 
 // An eventDoc is an event as JSON.
@@ -272,67 +261,12 @@ func (p *eventPrinter) line(src recording.Source, e *recording.Event, name strin
 
 // fields calls f with each field that says something, and its text.
 func (p *eventPrinter) fields(src recording.Source, e *recording.Event, f func(flight.Field, uint64, string)) {
-	if e.Kind >= flight.KindCount {
-		return
-	}
-	all := flight.Kinds[e.Kind].Fields
-	if k := src.UserKind(e.Ref); k != nil && flight.Kinds[e.Kind].Category == flight.CategoryProgram {
-		all = append(slices.Clone(all), k.Fields...)
-	}
-	for _, field := range all {
-		word := e.Word(field)
-		if text := p.text(src, e, field, word); text != "" {
-			f(field, word, text)
+	e.Fields(src, src.Info().From, func(id flight.ScopeID) string {
+		if sc := p.tracker.Scope(id); sc != nil {
+			return sc.Name
 		}
-	}
-}
-
-func (p *eventPrinter) text(src recording.Source, e *recording.Event, f flight.Field, word uint64) string {
-	switch f.Use {
-	case flight.FieldStack:
-		return place(src.Stack(flight.StackID(word)))
-	case flight.FieldString:
-		return quoted(src.String(flight.StringID(word)))
-	case flight.FieldText:
-		return quoted(f.Text(e.More))
-	case flight.FieldUserKind, flight.FieldScopeIndex:
-		return "" // the line begins with its name; and of the thread its scope is told by the event scope-fork
-	case flight.FieldTicks:
-		if word == 0 {
-			return ""
-		}
-		return src.Info().From.Add(time.Duration(word)).Format("15:04:05.000")
-	case flight.FieldScope:
-		text := flight.FieldUses[f.Use].Text(word)
-		if sc := p.tracker.Scope(flight.ScopeID(word)); sc != nil && word != 0 {
-			text += " " + quoted(sc.Name)
-		}
-		return text
-	}
-	return flight.FieldUses[f.Use].Text(word)
-}
-
-func quoted(s string) string {
-	if s == "" {
 		return ""
-	}
-	return strconv.Quote(s)
-}
-
-// place returns the innermost call of a stack that is the program's own.
-func place(s flight.Stack) string {
-	i := slices.IndexFunc(s.Frames, func(f flight.Frame) bool { return !f.Internal })
-	if i < 0 {
-		i = 0
-	}
-	if i >= len(s.Frames) {
-		return ""
-	}
-	f := &s.Frames[i]
-	if f.File == "" {
-		return f.Func
-	}
-	return f.Func + " " + f.File[strings.LastIndexByte(f.File, '/')+1:] + ":" + strconv.Itoa(f.Line)
+	}, f)
 }
 
 // end prints what there is to say after the last event: the counts with --stats, and what is missing.

@@ -191,7 +191,7 @@ var flags = []flagRow{
 		func(s *settings, _ string) error { s.drill.waits = true; return nil }},
 	{"locals", "", "", "of --thread: the arguments and local variables of its frames too, inlined ones among them, without stopping it; vtdelve reads them", commandThreads,
 		func(s *settings, _ string) error { s.drill.locals = true; return nil }},
-	{"events", "", "", "of --thread: what it did, too, as far as it is still known", commandThreads,
+	{"events", "", "", "of --thread: what it did, too, as far as it is still known, also if it has ended; of a process the newest 200 events, or --top of them", commandThreads,
 		func(s *settings, _ string) error { s.drill.events = true; return nil }},
 	{"marks", "", "FILE", "hide the groups that are marked good in FILE, and tell which are suspicious; of mark write it (default " + usualMarks + ")",
 		commandThreads | commandReplay | commandDiff | commandMark,

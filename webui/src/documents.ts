@@ -146,6 +146,39 @@ export interface WaitersOfOne {
   example: Party;
 }
 
+export interface ThreadEvents {
+  format: string;
+  process: Process;
+  taken: string;
+  as_of: string;
+  took_ns: number;
+  complete: boolean;
+  incomplete?: string[];
+  id: number;
+  name?: string;
+  state?: string;
+  whole: string;
+  earlier: number;
+  events: ThreadEvent[];
+  stacks: Stack[];
+}
+
+export interface ThreadEvent {
+  time: string;
+  kind: string;
+  event?: string;
+  carrier?: number;
+  by?: Party;
+  for_ns?: number;
+  stack: number;
+  fields?: EventField[];
+}
+
+export interface EventField {
+  name: string;
+  text: string;
+}
+
 export interface Waits {
   format: string;
   process: Process;
@@ -159,7 +192,7 @@ export interface Waits {
   threads: number;
   waiting: number;
   goroutines: number;
-  others: number;
+  others: Record<string, number>;
   deadlocks: Deadlock[];
   groups: WaitGroup[];
   rest: Rest;
