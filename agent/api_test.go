@@ -100,7 +100,7 @@ func TestWhatAThreadDidIsToldAsLongAsItIsKnown(t *testing.T) {
 		t.Errorf("as text: %s", text)
 	}
 	get(t, of+"/threads/x/events", 400)
-	get(t, of+"/threads/7/events?at=1s", 400)
+	get(t, of+"/threads/7/events?at=1s", 409) // of a moment of a process only groups are kept
 }
 
 func TestWaitsAreThoseOfTheThreadsThatAreMeant(t *testing.T) {
