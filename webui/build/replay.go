@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -17,6 +19,14 @@ type replay struct {
 	config    json.RawMessage
 	parts     []part
 	documents map[string][]entry
+	missed    sync.Map // texts that miss has printed
+}
+
+// miss says, once, what was not recorded.
+func (p *replay) miss(what string) {
+	if _, told := p.missed.LoadOrStore(what, true); !told {
+		fmt.Fprintf(os.Stderr, "build: %s\n", what)
+	}
 }
 
 // A part is what was heard from one subscription until the next.
@@ -170,26 +180,43 @@ func normal(at string) string {
 	return u.String()
 }
 
-// find returns the part that agrees with a subscription in most members, and how many of them differ.
+// find returns the part that agrees with a subscription in most members, and of those the one with most of the panels; and how many members differ.
 func (p *replay) find(of fields) (best part, differ int) {
-	differ = -1
+	least := -1
 	for _, q := range p.parts {
 		n := 0
-		for name, v := range of {
-			if name != "panels" && name != "deltas" && !bytes.Equal(v, q.of[name]) && string(v) != `""` {
+		for name := range merge(of, q.of) {
+			if name != "panels" && name != "deltas" && !bytes.Equal(given(of[name]), given(q.of[name])) {
 				n++
 			}
 		}
-		for name, v := range q.of {
-			if name != "panels" && name != "deltas" && of[name] != nil && string(of[name]) == `""` && string(v) != `""` {
-				n++
-			}
-		}
-		if differ < 0 || n < differ {
-			best, differ = q, n
+		if score := n*1000 + lacks(of["panels"], q.of["panels"]); least < 0 || score < least {
+			best, differ, least = q, n, score
 		}
 	}
 	return best, differ
+}
+
+// given is a value, or nil for what is as good as absent.
+func given(v json.RawMessage) json.RawMessage {
+	switch string(v) {
+	case `""`, "false", "[]", "0", "null":
+		return nil
+	}
+	return v
+}
+
+// lacks returns how many of the wanted names are not among others.
+func lacks(wanted, others json.RawMessage) (n int) {
+	var a, b []string
+	json.Unmarshal(wanted, &a) // what is no list has no names
+	json.Unmarshal(others, &b)
+	for _, name := range a {
+		if !slices.Contains(b, name) {
+			n++
+		}
+	}
+	return n
 }
 
 func (p *replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -199,6 +226,7 @@ func (p *replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	all := p.documents[normal(r.URL.RequestURI())]
 	if len(all) == 0 || r.Method != http.MethodGet {
+		p.miss(r.Method + " " + r.URL.RequestURI() + " is not in what was recorded")
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusNotFound)
 		w.Write(encode(map[string]string{"type": "error", "error": r.Method + " " + r.URL.RequestURI() + " is not in what was recorded", "try": "make ui-record"}))
@@ -257,7 +285,8 @@ func (p *replay) websocket(w http.ResponseWriter, r *http.Request) {
 		case of := <-wanted:
 			var differ int
 			if q, differ = p.find(of); differ > 0 {
-				fmt.Fprintf(os.Stderr, "build: nobody subscribed to %s when this was recorded; the nearest is shown\n", encode(of))
+				delete(of, "panels")
+				p.miss("nobody subscribed to " + string(encode(of)) + " when this was recorded; the nearest is shown")
 			}
 			next = -1
 		case <-wait.C:

@@ -127,7 +127,7 @@ function Tree({ state, store, active, still, choose }: TreeProps) {
             );
           case "more":
             return (
-              <div key={line.key} class="row more" role="none">
+              <div key={line.key} class="row more" role="treeitem" aria-level={line.level}>
                 <Name level={line.level}>
                   <button type="button" class="link" onClick={() => store.go(opened(route, line.row.key, line.shown))} title={`show more of the ${count(line.row.children)} scopes below ${line.row.path}`}>
                     {count(line.row.hidden)} more {line.row.hidden === 1 ? "scope" : "scopes"}
@@ -139,7 +139,7 @@ function Tree({ state, store, active, still, choose }: TreeProps) {
             );
           case "own":
             return (
-              <div key={line.key} class="row own" role="none">
+              <div key={line.key} class="row own" role="treeitem" aria-level={line.level}>
                 <Name level={line.level}>
                   <button type="button" class="link" onClick={() => store.go({ filter: ownFilter(route.filter), scope: "" })} title={`threads that no scope below ${line.row.path} has: filter ${ownFilter("")}`}>
                     in no scope
