@@ -29,6 +29,8 @@ const (
 	frameGap     = 50 * time.Millisecond  // at least between two frames, however often a client subscribes
 	firstWait    = 500 * time.Millisecond // for the first subscription, before the default is shown
 	longestName  = 2 << 10                // bytes of a member of a subscription
+	mostMarks    = 8                      // moments that a client may have marked
+	markEvery    = 10 * time.Second       // they are told to the keeper again
 	compressFrom = 1 << 10                // bytes of a message that is worth compressing, for clients of other machines
 )
 
@@ -50,6 +52,7 @@ type client struct {
 	using  *filter.Filter // the filter, as long as shown.filters counts this client for it
 	looks  bool           // shown.surveyed counts this client
 	stuck  *follower      // the agent's choice when want names no process: it stays the same
+	marked time.Time      // when the moments that want names were marked last
 	rewind rewinder       // what it looks at that looks at the past
 	held   string         // key of the agent's choice when want names no group: it stays while it has threads
 	sent   map[string]*part
@@ -154,6 +157,9 @@ func parse(kind int, data []byte) (Subscription, *Problem) {
 		if len(m.value) > longestName {
 			return refused("%s is %d bytes long, more than %d", m.member, len(m.value), longestName)
 		}
+	}
+	if len(s.Marks) > mostMarks {
+		return refused("%d moments are marked, more than %d", len(s.Marks), mostMarks)
 	}
 	if problem := s.checkTree(); problem != "" {
 		return refused("%s", problem)
@@ -280,6 +286,7 @@ func (c *client) subscribe(s Subscription) {
 // use takes a subscription that is right.
 func (c *client) use(s Subscription, by *filter.Filter) {
 	c.want, c.filter, c.panels, c.survey = s, by, nil, false
+	c.marked = time.Time{}
 	for i := range panels {
 		if p := &panels[i]; s.Panels == nil && !p.asked || p.name == "process" || slices.Contains(s.Panels, p.name) {
 			c.panels = append(c.panels, p)
@@ -360,6 +367,7 @@ func (c *client) frame(ctx context.Context) (<-chan struct{}, error) {
 		}
 		c.seen = l.line.version
 		_, l.next, _ = l.line.history.since(c.next)
+		c.mark(root, time.Now())
 		var busy bool
 		if l.view, l.at, busy = c.rewind.look(ctx, f, now, c.want.At); busy {
 			wake = atOnce
@@ -387,6 +395,17 @@ func (c *client) frame(ctx context.Context) (<-chan struct{}, error) {
 		c.next = l.from // they were not sent
 	}
 	return wake, nil
+}
+
+// mark keeps the moments that the client has marked, as long as it looks.
+func (c *client) mark(f *follower, now time.Time) {
+	if len(c.want.Marks) == 0 || now.Sub(c.marked) < markEvery {
+		return
+	}
+	c.marked = now
+	for _, at := range c.want.Marks {
+		f.keeper.mark(at, now)
+	}
 }
 
 // A frameWriter writes what a client does not have yet.

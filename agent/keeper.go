@@ -18,6 +18,10 @@ const (
 	// keepMost is how many moments of one process are kept, whatever memory there is.
 	keepMost = 240
 
+	// A moment that a page has marked is kept keepMarked longer than somebody looks at the process with it, mostMarked of them at most.
+	keepMarked = time.Hour
+	mostMarked = 16
+
 	usualPast       = 32 << 20
 	usualPastWithin = 8 << 20
 )
@@ -27,6 +31,7 @@ const (
 //	K1  Moments are in the order of time, each of another snapshot, the newest last. The newest is always kept.
 //	K2  A kept view has no shelf, no history and nothing that only the newest needs; equal stacks of all kept views are one slice of frames.
 //	K3  bytes is the sum of the moments' bytes and of the frames in stacks; the agent's sum is that of all keepers that are not cleared.
+//	K4  A marked moment goes by memory alone, after all others but the newest.
 type keeper struct {
 	total *atomic.Int64 // of the agent
 
@@ -35,7 +40,8 @@ type keeper struct {
 		moments []moment
 		stacks  map[string]*keptStack // by fingerprint
 		bytes   int64
-		cleared bool // nobody can ask for it any more
+		marked  map[int64]time.Time // until when a moment is kept for pages that have marked it, by its time
+		cleared bool                // nobody can ask for it any more
 	}
 }
 
@@ -65,7 +71,7 @@ func (k *keeper) add(v *view, length time.Duration) {
 	}
 	k.mu.moments = append(k.mu.moments, k.keepLocked(v, at))
 	k.mu.moments = slices.DeleteFunc(k.mu.moments, func(m moment) bool {
-		gone := at-m.at > length.Milliseconds()
+		gone := at-m.at > length.Milliseconds() && !k.markedLocked(m.at)
 		if gone {
 			k.releaseLocked(&m)
 		}
@@ -73,7 +79,7 @@ func (k *keeper) add(v *view, length time.Duration) {
 	})
 	before := int64(-1) // the moment before that stays
 	k.mu.moments = slices.DeleteFunc(k.mu.moments, func(m moment) bool {
-		if gone := at-m.at > keepAll.Milliseconds() && before >= 0 && m.at-before < keepStep.Milliseconds(); gone {
+		if gone := at-m.at > keepAll.Milliseconds() && before >= 0 && m.at-before < keepStep.Milliseconds() && !k.markedLocked(m.at); gone {
 			k.releaseLocked(&m)
 			return true
 		}
@@ -101,13 +107,36 @@ func (k *keeper) dropLocked() bool {
 	now := all[n-1].at
 	least, worth := 0, 0.0
 	for i := 1; i < n-1; i++ {
-		if w := float64(all[i+1].at-all[i-1].at) / float64(now-all[i].at+1000); least == 0 || w < worth {
+		if w := float64(all[i+1].at-all[i-1].at) / float64(now-all[i].at+1000); (least == 0 || w < worth) && !k.markedLocked(all[i].at) {
 			least, worth = i, w
 		}
 	}
 	k.releaseLocked(&all[least])
 	k.mu.moments = slices.Delete(all, least, least+1)
 	return true
+}
+
+// mark keeps the moment that find gives for a time, for keepMarked from now on.
+func (k *keeper) mark(at int64, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	i := k.indexLocked(at)
+	if i < 0 {
+		return
+	}
+	if k.mu.marked == nil {
+		k.mu.marked = map[int64]time.Time{}
+	}
+	maps.DeleteFunc(k.mu.marked, func(_ int64, until time.Time) bool { return now.After(until) })
+	at = k.mu.moments[i].at
+	if _, ok := k.mu.marked[at]; ok || len(k.mu.marked) < mostMarked {
+		k.mu.marked[at] = now.Add(keepMarked)
+	}
+}
+
+func (k *keeper) markedLocked(at int64) bool {
+	until, ok := k.mu.marked[at]
+	return ok && time.Now().Before(until)
 }
 
 // clear drops everything, for good.
@@ -179,6 +208,7 @@ func (k *keeper) shareLocked(s *dump.Snapshot) *dump.Snapshot {
 
 // releaseLocked takes a moment out of the sum.
 func (k *keeper) releaseLocked(m *moment) {
+	delete(k.mu.marked, m.at)
 	k.addLocked(-m.bytes)
 	release := func(s *dump.Snapshot) {
 		for i := range s.Stacks {

@@ -23,6 +23,10 @@ type ask struct {
 	by      []dump.Dimension
 	growth  time.Duration
 	at      string
+	from    string
+	to      string
+	of      string
+	least   int
 	checks  dump.CheckOptions
 	text    dump.TextOptions
 	top     int // -1: not given, 0: all
@@ -74,6 +78,10 @@ var params = []param{
 		func(q *ask, v string) (err error) { q.growth, err = span(v, longestGrowth); return }},
 	{"at", "the moment, such as -30s before now or the end, 12s after the beginning, a time, or Unix milliseconds: of a recording or a bundle with one any, of a process the newest that is kept and not after it, and of that groups alone", aText, false,
 		func(q *ask, v string) error { q.at = v; return nil }},
+	{"from", "the older moment, as at", aText, false, func(q *ask, v string) error { q.from = v; return nil }},
+	{"to", "the newer moment, as at; now, or the end, without it", aText, false, func(q *ask, v string) error { q.to = v; return nil }},
+	{"of", "the process, by key or pid, that the older moment is of; the same one without it", aText, false, func(q *ask, v string) error { q.of = v; return nil }},
+	{"least", "changes of fewer threads, or scopes, count as the same", aNumber, false, func(q *ask, v string) (err error) { q.least, err = natural(v); return }},
 	{"check", "NAME=N or NAME=off: check NAME finds from N on, or nothing; may be given again", aText, true,
 		func(q *ask, v string) error { return setCheck(&q.checks, v) }},
 	{"top", "show the N largest; 0 shows all", aNumber, false, func(q *ask, v string) (err error) { q.top, err = natural(v); return }},
@@ -106,6 +114,7 @@ var (
 	inFold   = append([]string{"filter", "scope", "similar", "templates", "at"}, inText...)
 	inWaits  = append([]string{"filter", "scope", "group", "similar", "templates"}, inText...)
 	inDump   = append([]string{"by", "growth"}, inFold...)
+	inDiff   = append([]string{"from", "to", "of", "similar", "templates", "least"}, inText...)
 	inChecks = append([]string{"growth", "check"}, inText...)
 )
 

@@ -128,7 +128,8 @@ type Subscription struct {
 	Panels []string `json:"panels,omitempty"` // the members that frames are to have, of [Config.Panels]; nil is all but flame and callers
 	Deltas bool     `json:"deltas,omitempty"` // the client understands [Frame.Deltas]
 
-	At int64 `json:"at,omitempty"` // the moment that all members but points and processes are of: the newest that is kept and not after it; 0: now
+	At    int64   `json:"at,omitempty"`    // the moment that all members but points and processes are of: the newest that is kept and not after it; 0: now
+	Marks []int64 `json:"marks,omitempty"` // moments that are to be kept longer than others, for diffs; at most eight
 }
 
 // An OpenScope is a scope of which a client wants to see children, however small they are.

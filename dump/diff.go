@@ -137,6 +137,7 @@ type ScopeChange struct {
 	After  int      `json:"after"`
 	Was    int      `json:"scopes_before"` // scopes of the path
 	Is     int      `json:"scopes_after"`
+	Scope  string   `json:"scope"` // [Scope.Key] in the newer snapshot, else in the older
 }
 
 // A GroupChange is the threads of the scopes of one path that have the same stack, whatever their states, or no stack and the same state.
@@ -148,6 +149,7 @@ type GroupChange struct {
 	After  int      `json:"after"`
 	Was    Counts   `json:"states_before"`
 	Is     Counts   `json:"states_after"`
+	Group  string   `json:"group"` // [Group.Key] of the largest of them in the newer snapshot, else in the older
 	Stack  int      `json:"stack"` // index in [Diff.Stacks]: the newer of the similar ones; -1 if no stack is known
 
 	LongestBefore time.Duration `json:"longest_before_ns"` // wait
@@ -245,6 +247,9 @@ func (d *Diff) scopes(was, is *fingerprints) {
 				c.After += sc.Own - sc.Known
 				c.Is += sc.Count
 			}
+			if c := &all[n]; side == 1 && c.Is == sc.Count || c.Scope == "" {
+				c.Scope = sc.Key
+			}
 		}
 	}
 	for i := range all {
@@ -272,7 +277,7 @@ func (d *Diff) groups(was, is *fingerprints) {
 			if !ok {
 				n = len(all)
 				at[key] = n
-				c := GroupChange{Key: key, Path: f.pathIn(g.Scope, d.Templates), Stack: -1, Examples: g.Examples}
+				c := GroupChange{Key: key, Path: f.pathIn(g.Scope, d.Templates), Group: g.Key, Stack: -1, Examples: g.Examples} // groups come by falling count
 				if g.Stack >= 0 {
 					at, ok := stacks[f.stacks[g.Stack]]
 					if !ok {
@@ -321,7 +326,7 @@ func (d *Diff) Found(ways []Change) (n int) {
 	return n
 }
 
-// KeepTop keeps n scopes and groups that grew most, and n that shrank most.
+// KeepTop keeps n scopes and groups that grew most, and n that shrank most, and the stacks of those groups.
 func (d *Diff) KeepTop(n int) {
 	if n < 0 {
 		return
@@ -330,6 +335,20 @@ func (d *Diff) KeepTop(n int) {
 	d.Scopes = slices.DeleteFunc(d.Scopes, func(c ScopeChange) bool { return beyond(n, c.After-c.Before, &more, &fewer) })
 	more, fewer = 0, 0
 	d.Groups = slices.DeleteFunc(d.Groups, func(c GroupChange) bool { return beyond(n, c.After-c.Before, &more, &fewer) })
+	var used []Stack
+	at := map[int]int{}
+	for i := range d.Groups {
+		old := d.Groups[i].Stack
+		if old < 0 {
+			continue
+		}
+		if _, ok := at[old]; !ok {
+			at[old] = len(used)
+			used = append(used, d.Stacks[old])
+		}
+		d.Groups[i].Stack = at[old]
+	}
+	d.Stacks = append([]Stack{}, used...)
 }
 
 func beyond(n, growth int, more, fewer *int) bool {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,5 +202,52 @@ func TestChangesAreChosenByName(t *testing.T) {
 	d := DiffOf(shopSample(), changedShop(), DiffOptions{})
 	if n := d.Found([]Change{New}); n != d.ScopeCounts[New]+d.GroupCounts[New] || n == 0 {
 		t.Errorf("found %d", n)
+	}
+}
+
+func TestADiffNamesScopesAndGroupsOfTheNewerSnapshotAndKeepsTheirStacksAlone(t *testing.T) {
+	old, s := shopSample(), changedShop()
+	for _, of := range []*Snapshot{old, s} {
+		for i := range of.Scopes {
+			of.Scopes[i].Key = "scope " + strings.Join(of.Path(i), "/")
+		}
+		for i := range of.Groups {
+			of.Groups[i].Key = fmt.Sprintf("group %d of %d", i, of.Process.PID)
+		}
+	}
+	d := DiffOf(old, s, DiffOptions{})
+	for _, c := range d.Scopes {
+		of := s
+		if c.Change == Gone {
+			of = old
+		}
+		at := slices.IndexFunc(of.Scopes, func(sc Scope) bool { return sc.Key == c.Scope })
+		if at < 0 || strings.Join(of.Path(at)[1:], "/") != strings.Join(c.Path, "/") {
+			t.Errorf("%s %v names the scope %s at %d", c.Change, c.Path, c.Scope, at)
+		}
+	}
+	for _, c := range d.Groups {
+		of := s
+		if c.Change == Gone {
+			of = old
+		}
+		if at := slices.IndexFunc(of.Groups, func(g Group) bool { return g.Key == c.Group }); at < 0 || strings.Join(of.Path(of.Groups[at].Scope)[1:], "/") != strings.Join(c.Path, "/") {
+			t.Errorf("%s %v names the group %s at %d", c.Change, c.Path, c.Group, at)
+		}
+	}
+	stacks := map[string]string{}
+	for _, c := range d.Groups {
+		if c.Stack >= 0 {
+			stacks[c.Key] = d.Stacks[c.Stack].Fingerprint
+		}
+	}
+	d.KeepTop(1)
+	if len(d.Groups) != 2 || len(d.Stacks) > 2 {
+		t.Fatalf("%d groups with %d stacks are kept of each way, want 2", len(d.Groups), len(d.Stacks))
+	}
+	for _, c := range d.Groups {
+		if c.Stack >= 0 && d.Stacks[c.Stack].Fingerprint != stacks[c.Key] {
+			t.Errorf("the group %v has another stack now", c.Path)
+		}
 	}
 }

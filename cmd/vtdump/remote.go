@@ -29,6 +29,7 @@ import (
 type remote struct {
 	address string // as access.ClientOptions has it
 	process string // key, pid or program; "" if the target names none
+	at      string // the moment that the target names; "": now
 	client  *access.Client
 	command *settings
 }
@@ -55,25 +56,28 @@ func isRemote(target string) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// splitRemote splits a target into the address of an agent and the process there: HOST:PORT/PID, a URL that ends so, or one that the page shows.
-func splitRemote(target string) (address, process string) {
+// splitRemote splits a target into the address of an agent, the process there, and the moment: HOST:PORT/PID@MOMENT, a URL that ends so, or one that the page shows.
+func splitRemote(target string) (address, process, at string) {
 	address, fragment, _ := strings.Cut(target, "#")
 	if values, err := url.ParseQuery(fragment); err == nil && values.Get("process") != "" {
-		return strings.TrimSuffix(address, "/"), values.Get("process")
+		return strings.TrimSuffix(address, "/"), values.Get("process"), values.Get("at")
 	}
 	if strings.HasPrefix(target, "unix:") {
-		return target, ""
+		return target, "", ""
 	}
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
 		address, process, _ = strings.Cut(address, "/")
-		return address, strings.Trim(process, "/")
+		process, at, _ = strings.Cut(strings.Trim(process, "/"), "@")
+		return address, process, at
 	}
 	rest = strings.TrimSuffix(rest, "/")
-	if i := strings.LastIndexByte(rest, '/'); i >= 0 && ofURL.MatchString(rest[i+1:]) {
-		rest, process = rest[:i], rest[i+1:]
+	if i := strings.LastIndexByte(rest, '/'); i >= 0 {
+		if last, moment, _ := strings.Cut(rest[i+1:], "@"); ofURL.MatchString(last) {
+			rest, process, at = rest[:i], last, moment
+		}
 	}
-	return scheme + "://" + rest, process
+	return scheme + "://" + rest, process, at
 }
 
 // overNetwork are the commands that can ask an agent.
@@ -81,7 +85,7 @@ const overNetwork = commandThreads | commandScheduler | commandWaits | commandFi
 
 // openRemote connects to nothing so far.
 func (s *settings) openRemote(target string) (*remote, error) {
-	address, process := splitRemote(target)
+	address, process, at := splitRemote(target)
 	f := &s.remote
 	client, err := access.NewClient(access.ClientOptions{Address: address, TokenFile: f.tokenFile, CA: f.ca, Certificate: f.cert, Key: f.key})
 	if err != nil {
@@ -91,7 +95,7 @@ func (s *settings) openRemote(target string) (*remote, error) {
 		}
 		return nil, hint{err, "vtdump HOST:PORT, or https://HOST:PORT; --token-file, --ca, --cert and --key name files"}
 	}
-	return &remote{address, process, client, s}, nil
+	return &remote{address, process, at, client, s}, nil
 }
 
 func (r *remote) close() { r.client.Close() }
@@ -303,7 +307,14 @@ func (s *settings) overNetwork(ctx context.Context, w world) error {
 			return err
 		}
 	}
-	answer, err := r.ask(ctx, method, process+path, s.query(w), body)
+	query := s.query(w)
+	if r.at != "" {
+		if s.command != commandThreads || s.drill.thread != 0 {
+			return usageError{"a moment of the past is kept by groups of threads", "vtdump " + s.target + ", or a recording: vtdump record"}
+		}
+		query.Set("at", r.at)
+	}
+	answer, err := r.ask(ctx, method, process+path, query, body)
 	if err != nil {
 		return err
 	}
@@ -375,8 +386,12 @@ func (s *settings) query(w world) url.Values {
 // snapshotRemote takes a snapshot of a process of an agent.
 func (s *settings) snapshotRemote(ctx context.Context, r *remote, process string) (*dump.Snapshot, error) {
 	t := *s
-	t.format, t.top = "json", unset
-	answer, err := r.ask(ctx, "GET", process+"/dump", t.query(world{}), "")
+	t.format, t.top, t.command = "json", unset, commandThreads
+	query := t.query(world{})
+	if r.at != "" {
+		query.Set("at", r.at)
+	}
+	answer, err := r.ask(ctx, "GET", process+"/dump", query, "")
 	if err != nil {
 		return nil, err
 	}

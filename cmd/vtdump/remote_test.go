@@ -63,6 +63,17 @@ func TestAnAgentsAddressIsATarget(t *testing.T) {
 			t.Errorf("vtdump %q %s: nothing", args, at)
 		}
 	}
+	moment := at + "/" + pid + "@-1ms"
+	for deadline := time.Now().Add(20 * time.Second); vtdump(t, moment).code != exitDone && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond) // none is kept so far
+	}
+	if out := succeeds(t, moment); !strings.Contains(out, "30 threads") {
+		t.Errorf("a moment of an agent's process: %s", out)
+	}
+	if out := succeeds(t, "diff", moment, at, "--json"); !strings.Contains(out, dump.DiffFormat) {
+		t.Errorf("diff of a moment of an agent's process with now: %s", out)
+	}
+	fails(t, exitUsage, "kept by groups", "waits", moment)
 	marks := filepath.Join(t.TempDir(), "marks.json")
 	succeeds(t, "mark", at, "1", "good", "--marks", marks)
 	if out := succeeds(t, at, "--marks", marks); !strings.Contains(out, "good") {
@@ -166,16 +177,19 @@ func TestTargetsThatLookLikeAddressesAreTold(t *testing.T) {
 			t.Errorf("isRemote(%q) is %v, want %v", target, got, want)
 		}
 	}
-	for target, want := range map[string][2]string{
-		"box:1":                               {"box:1", ""},
-		"box:1/shop":                          {"box:1", "shop"},
-		"https://box/debug/vt/":               {"https://box/debug/vt", ""},
-		"https://box/debug/vt/4711":           {"https://box/debug/vt", "4711"},
-		"http://box:1/#process=4711-9&scope=": {"http://box:1", "4711-9"},
-		"unix:/run/vt.sock":                   {"unix:/run/vt.sock", ""},
+	for target, want := range map[string][3]string{
+		"box:1":                               {"box:1", "", ""},
+		"box:1/shop":                          {"box:1", "shop", ""},
+		"box:1/shop@-30s":                     {"box:1", "shop", "-30s"},
+		"https://box/debug/vt/":               {"https://box/debug/vt", "", ""},
+		"https://box/debug/vt/4711":           {"https://box/debug/vt", "4711", ""},
+		"https://box/debug/vt/4711-9@12s":     {"https://box/debug/vt", "4711-9", "12s"},
+		"http://box:1/#process=1&at=1790":     {"http://box:1", "1", "1790"},
+		"http://box:1/#process=4711-9&scope=": {"http://box:1", "4711-9", ""},
+		"unix:/run/vt.sock":                   {"unix:/run/vt.sock", "", ""},
 	} {
-		if a, p := splitRemote(target); a != want[0] || p != want[1] {
-			t.Errorf("%s is split into %q and %q, want %q", target, a, p, want)
+		if a, p, at := splitRemote(target); a != want[0] || p != want[1] || at != want[2] {
+			t.Errorf("%s is split into %q, %q and %q, want %q", target, a, p, at, want)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func TestAnswersAreAsTheDescriptionOfTheInterfaceSays(t *testing.T) {
 	s := serveFixture(t)
 	value := map[string]string{"pid": s.pid, "group": "1", "thread": "1", "host": "nowhere:1", "rest": "api/v1/processes"}
 	body := map[string]string{"/api/v1/processes/{pid}/settings": "park.stack=on"}
-	query := map[string]string{"/api/v1/processes/{pid}/recording": "for=200ms", "/api/v1/processes/{pid}/findings": "growth=100ms"}
+	query := map[string]string{"/api/v1/processes/{pid}/recording": "for=200ms", "/api/v1/processes/{pid}/findings": "growth=100ms", "/api/v1/processes/{pid}/diff": "of=" + s.pid}
 	calls, valid := 0, 0
 	for template, operations := range description.Paths {
 		for method, op := range operations {

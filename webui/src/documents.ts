@@ -257,6 +257,59 @@ export interface Orphan {
   open_ns: number;
 }
 
+export interface Diff {
+  format: string;
+  old: DiffSide;
+  new: DiffSide;
+  over_ns: number;
+  similar: string;
+  templates?: boolean;
+  least: number;
+  complete: boolean;
+  incomplete?: string[];
+  scope_counts: Record<string, number>;
+  group_counts: Record<string, number>;
+  scopes: ScopeChange[];
+  groups: GroupChange[];
+  stacks: Stack[];
+}
+
+export interface DiffSide {
+  process: Process;
+  as_of: string;
+  filter?: string;
+  threads: number;
+  scopes: number;
+  complete: boolean;
+  known_good?: Rest;
+}
+
+export interface ScopeChange {
+  key: string;
+  path: string[];
+  change: string;
+  before: number;
+  after: number;
+  scopes_before: number;
+  scopes_after: number;
+  scope: string;
+}
+
+export interface GroupChange {
+  key: string;
+  path: string[];
+  change: string;
+  before: number;
+  after: number;
+  states_before: Record<string, number>;
+  states_after: Record<string, number>;
+  group: string;
+  stack: number;
+  longest_before_ns: number;
+  longest_after_ns: number;
+  examples: Example[];
+}
+
 export interface RecorderSettings {
   format: string;
   pid: number;

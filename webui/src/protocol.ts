@@ -97,6 +97,7 @@ export interface Subscription {
   panels?: string[];
   deltas?: boolean;
   at?: number;
+  marks?: number[];
 }
 
 export interface OpenScope {
