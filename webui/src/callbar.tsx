@@ -65,7 +65,7 @@ export function FramesChoice({ state, store }: { state: State; store: Store }) {
 }
 
 /** Find is a field for a part of names. What is typed goes in the URL when the typing pauses: browsers allow few changes of it. */
-export function Find({ state, store, told }: { state: State; store: Store; told: string }) {
+export function Find({ state, store, found }: { state: State; store: Store; found: { weight: number; threads: number; calls: number; of: number } | null }) {
   const [text, write] = useState(state.route.find);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useEffect(() => write(state.route.find), [state.route.find]);
@@ -93,8 +93,8 @@ export function Find({ state, store, told }: { state: State; store: Store; told:
           }
         }}
       />
-      <span class="dim" id="found" role="status">
-        {told}
+      <span class="dim" id="found" role="status" title={found ? `${count(found.threads)} threads are in ${count(found.calls)} calls of this name` : ""}>
+        {found && percent(found.weight / Math.max(1, found.of))}
       </span>
     </span>
   );
@@ -112,7 +112,12 @@ export function facts(call: Call, of: Calls, state: State): string[] {
   return told;
 }
 
-/** title names a call: the scope stands for the first. */
+/** aboutCalls says what calls are of, so that those of something else are told from newer ones. */
+export function aboutCalls(state: State, of: Calls | null): string {
+  return of ? [state.process?.key, of.scope, of.filter, of.func, of.runtime, of.missing].join("\0") : "";
+}
+
+/** titleOf names a call: the scope stands for the first. */
 export function titleOf(call: Call, of: Calls): string {
   return call.func.name || `all threads in and below ${of.scope}`;
 }

@@ -1,10 +1,11 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { CallBar, Choice, FoldedCommand, Find, FramesChoice, WeightChoice, facts, titleOf } from "./callbar";
+import { CallBar, Choice, Find, FoldedCommand, FramesChoice, WeightChoice, aboutCalls, facts, titleOf } from "./callbar";
 import { callOf, found, isPlace, largestFuncs, matcher, packageOf, treeOf, visit } from "./calls";
 import type { Call, Weight } from "./calls";
 import { whyEmpty } from "./empty";
 import { boxAt, draw, hueOf, lay, rowHeight } from "./flamepaint";
 import { base, count, duration, leaf, percent } from "./format";
+import { useHeld } from "./held";
 import { addKeys } from "./keys";
 import { Empty, Panel } from "./panel";
 import type { Calls } from "./protocol";
@@ -48,8 +49,9 @@ addKeys(
 
 /** Flame shows the stacks of the chosen scope merged: each call as wide as it has threads, or as they wait, below its caller. */
 export function Flame({ state, store, active, activate, tabs }: ViewProps) {
-  const of = useHeld(state);
-  const { calls, held, hover } = of;
+  const [over, hover] = useState(false);
+  const calls = useHeld(state.flame, over, aboutCalls(state, state.flame));
+  const held = over && calls !== state.flame;
   return (
     <Panel
       id="flame"
@@ -78,16 +80,6 @@ export function Flame({ state, store, active, activate, tabs }: ViewProps) {
   );
 }
 
-/** useHeld keeps the calls as they are while one points at them, so that nothing moves under the pointer. */
-function useHeld(state: State): { calls: Calls | null; held: boolean; hover: (over: boolean) => void } {
-  const [over, hover] = useState(false);
-  const last = useRef<Calls | null>(null);
-  const fresh = state.flame;
-  const about = (c: Calls | null): string => (c ? [state.process?.key, c.scope, c.filter, c.func, c.runtime, c.missing].join("\0") : "");
-  if (!over || !fresh || about(fresh) !== about(last.current)) last.current = fresh;
-  return { calls: last.current, held: over && last.current !== fresh, hover };
-}
-
 function Graph({ calls, state, store }: { calls: Calls; state: State; store: Store }) {
   const { route } = state;
   const top = useMemo(() => treeOf(calls, route.weight as Weight), [calls, route.weight]);
@@ -105,7 +97,8 @@ function Graph({ calls, state, store }: { calls: Calls; state: State; store: Sto
     store.go({ zoom: call.depth > 0 ? call.key : "" });
   };
 
-  useEffect(() => {
+  // Before the next key can come.
+  useLayoutEffect(() => {
     if (!root) return;
     const mine: Walker = { root, selected, select: (call) => choose(call.key), zoom };
     walker = mine;
@@ -150,7 +143,7 @@ function Graph({ calls, state, store }: { calls: Calls; state: State; store: Sto
           pick={(colour) => store.go({ colour })}
         />
         <FramesChoice state={state} store={store} />
-        <Find state={state} store={store} told={hit ? `${percent(hit.weight / Math.max(1, root.weight))}, ${count(hit.threads)} threads in ${count(hit.calls)} ${hit.calls === 1 ? "call" : "calls"}` : ""} />
+        <Find state={state} store={store} found={hit && root ? { ...hit, of: root.weight } : null} />
         {root.depth > 0 && (
           <button type="button" id="zoomout" onClick={() => store.go({ zoom: "" })}>
             show all

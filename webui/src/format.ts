@@ -42,6 +42,7 @@ function trim(n: number): string {
 /** percent writes a share such as 0.012 as 1.2 %. */
 export function percent(share: number): string {
   const p = share * 100;
+  if (p > 0 && p < 0.05) return "<0.1 %";
   return `${p < 9.95 ? p.toFixed(1) : Math.round(p)} %`;
 }
 

@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
 import { Flame } from "./flame";
+import { CallGraph } from "./graph";
 import { Groups } from "./groups";
 import type { State, Store } from "./store";
 
@@ -24,6 +25,7 @@ export interface View {
 export const views: [View, ...View[]] = [
   { name: "groups", title: "Stack groups", about: "threads with the same stack, state and reason, most first", show: Groups },
   { name: "flame", title: "Flame graph", about: "all stacks merged: each call as wide as it has threads, or as they wait", show: Flame },
+  { name: "graph", title: "Call graph", about: "all stacks merged to boxes of calls without branches; around one function its callers and callees", show: CallGraph },
 ];
 
 /** chosenView is the view that the route names. */
