@@ -68,7 +68,7 @@ run: build
 test: test-needs test-main test-nested
 
 test-needs:
-	@.ci/install chromium=chromium dot=graphviz prometheus=prometheus redis-server=redis-server pg_ctlcluster=postgresql
+	@.ci/install node=nodejs chromium=chromium dot=graphviz prometheus=prometheus redis-server=redis-server pg_ctlcluster=postgresql
 
 test-main:
 	@$(gotest) -count=1 $(if $(RUN),-run '$(RUN)') $$($(GO) list $(PKGS) | $(shard))
