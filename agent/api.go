@@ -411,7 +411,7 @@ func (a *Agent) serveChange(w http.ResponseWriter, r *http.Request, q *ask) erro
 			err = dump.Misspelt(now.Settings, to)
 		}
 		if err != nil {
-			return nil, nil, refusal{http.StatusBadRequest, "settings: " + err.Error(), "lines such as park.stack=off: docs/settings.md"}
+			return nil, nil, refusal{http.StatusBadRequest, "settings: " + wrongLine(now.Settings, string(text)) + err.Error(), "lines such as park.stack=off: docs/settings.md"}
 		}
 		p := reader.Process()
 		if f.own != nil {
@@ -427,6 +427,21 @@ func (a *Agent) serveChange(w http.ResponseWriter, r *http.Request, q *ask) erro
 		}
 		return settingsOf(reader, q)
 	})
+}
+
+// wrongLine says which line of changes is the first that is wrong; nothing if that depends on all of them.
+func wrongLine(s flight.Settings, text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		to, err := flight.ChangeSettings(s, strings.Join(lines[:i+1], "\n"))
+		if err == nil {
+			err = dump.Misspelt(s, to)
+		}
+		if err != nil {
+			return fmt.Sprintf("line %d: ", i+1)
+		}
+	}
+	return ""
 }
 
 // askRefusal tells why a process was not asked.

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
@@ -32,6 +34,7 @@ type ExportRow struct {
 	Takes   int64  `json:"takes"`   // about how long
 	Size    int64  `json:"size"`    // about how many bytes; 0: not known
 	Costs   string `json:"costs"`   // what it does to the process, a sentence without a full stop
+	Command string `json:"command"` // of vtdump, that does the same; what narrows is to be added
 }
 
 // What is estimated. docs/formats.md, docs/recordings.md, docs/jfr.md and docs/perfetto.md have what was measured.
@@ -52,6 +55,7 @@ type exportWay struct {
 	narrows            bool
 	file               string
 	needs              exportNeed
+	command            string // of vtdump; TARGET and DURATION stand for what is meant
 	estimate           func(e *exported, x *ExportRow)
 }
 
@@ -98,22 +102,22 @@ func ofTape(more float64) func(*exported, *ExportRow) {
 }
 
 var exportWays = []exportWay{
-	{"json", "dump, JSON", "for programs, vtdump and this page", "GET", "dump", true, "dump.json", needsThreads, ofGroups(1)},
-	{"text", "dump, text", "for people and tickets", "GET", "dump?format=text", true, "dump.txt", needsThreads, ofGroups(0.4)},
-	{"html", "dump, one HTML file", "opens in a browser without vtserve", "GET", "dump?format=html", true, "dump.html", needsThreads, ofGroups(1.1)},
-	{"markdown", "dump, Markdown", "for issues and chats", "GET", "dump?format=markdown", true, "dump.md", needsThreads, ofGroups(0.2)},
-	{"folded", "folded stacks", "for flamegraph.pl, inferno and speedscope", "GET", "dump?format=folded", true, "threads.folded", needsThreads, ofGroups(0.3)},
-	{"pprof", "threads, pprof", "for go tool pprof: how many threads are where", "GET", "dump?format=pprof", true, "threads.pb.gz", needsThreads, ofGroups(0.2)},
-	{"dot", "waits, Graphviz", "who waits for whom, for dot", "GET", "dump?format=dot", true, "waits.dot", needsThreads, ofGroups(0.2)},
-	{"jdk", "thread dump of the JDK", "for what reads jcmd Thread.dump_to_file -format=json", "GET", "dump?format=jdk", true, "threads.json", needsThreads, ofThreads},
-	{"recording", "recording", "for vtdump, vtserve and rewinding on this page", "POST", "recording?for=", false, "run.vtr", needsFile, ofTape(1)},
-	{"jfr", "JDK Flight Recorder", "for JDK Mission Control and jfr", "POST", "recording?as=jfr&for=", false, "run.jfr", needsFile, ofTape(6)},
-	{"perfetto", "Perfetto", "for ui.perfetto.dev", "POST", "recording?as=perfetto&for=", false, "run.pftrace", needsFile, ofTape(5)},
-	{"cpu", "CPU profile, pprof", "for go tool pprof: what executes", "GET", "", false, "cpu.pb.gz", needsLife, func(e *exported, x *ExportRow) {
+	{"json", "Dump, JSON", "for programs, vtdump and this page", "GET", "dump", true, "dump.json", needsThreads, "vtdump TARGET --json", ofGroups(1)},
+	{"text", "Dump, text", "for people and tickets", "GET", "dump?format=text", true, "dump.txt", needsThreads, "vtdump TARGET", ofGroups(0.4)},
+	{"html", "Dump, one HTML file", "opens in a browser without vtserve", "GET", "dump?format=html", true, "dump.html", needsThreads, "vtdump TARGET --format html", ofGroups(1.1)},
+	{"markdown", "Dump, Markdown", "for issues and chats", "GET", "dump?format=markdown", true, "dump.md", needsThreads, "vtdump TARGET --format markdown", ofGroups(0.2)},
+	{"folded", "Folded stacks", "for flamegraph.pl, inferno and speedscope", "GET", "dump?format=folded", true, "threads.folded", needsThreads, "vtdump TARGET --format folded", ofGroups(0.3)},
+	{"pprof", "Threads, pprof", "for go tool pprof: how many threads are where", "GET", "dump?format=pprof", true, "threads.pb.gz", needsThreads, "vtdump TARGET --format pprof", ofGroups(0.2)},
+	{"dot", "Call paths, Graphviz", "for dot: where threads are, merged", "GET", "dump?format=dot", true, "threads.dot", needsThreads, "vtdump TARGET --format dot", ofGroups(0.2)},
+	{"jdk", "Thread dump of the JDK", "for what reads jcmd Thread.dump_to_file -format=json", "GET", "dump?format=jdk", true, "threads.json", needsThreads, "vtdump TARGET --format jdk", ofThreads},
+	{"recording", "Recording", "for vtdump, vtserve and rewinding on this page", "POST", "recording?for=", false, "run.vtr", needsFile, "vtdump record TARGET --for DURATION -o run.vtr", ofTape(1)},
+	{"jfr", "JDK Flight Recorder", "for JDK Mission Control and jfr", "POST", "recording?as=jfr&for=", false, "run.jfr", needsFile, "vtdump record TARGET --for DURATION -o run.vtr && vtdump export run.vtr -o run.jfr", ofTape(6)},
+	{"perfetto", "Perfetto", "for ui.perfetto.dev", "POST", "recording?as=perfetto&for=", false, "run.pftrace", needsFile, "vtdump record TARGET --for DURATION -o run.vtr && vtdump export run.vtr -o run.pftrace", ofTape(5)},
+	{"cpu", "CPU profile, pprof", "for go tool pprof: what executes", "GET", "", false, "cpu.pb.gz", needsLife, "vtdump profile TARGET cpu --seconds SECONDS", func(e *exported, x *ExportRow) {
 		x.Takes, x.Risk = int64(e.during), "medium"
 		x.Costs = "the process interrupts each of its busy OS threads a hundred times a second"
 	}},
-	{"incident", "incident bundle", "all that is known, in one file that stays with vtserve", "POST", "incident", false, "", needsFile, func(e *exported, x *ExportRow) {
+	{"incident", "Incident bundle", "all that is known, in one file that stays with vtserve", "POST", "incident", false, "", needsFile, "vtdump incident TARGET", func(e *exported, x *ExportRow) {
 		stop := time.Duration(e.threads) * stopPerThread
 		x.Takes, x.Size, x.Risk = int64(4*time.Second+2*stop), e.groups*groupSize*2+int64(e.tape), "medium"
 		x.Costs = "of programs with runtime/flight/profiling Go's profiles: two seconds of CPU, and the profile of goroutines stops the process for about " + dump.Span(stop)
@@ -125,9 +129,9 @@ var exportWays = []exportWay{
 
 // Ways of a recording or a bundle that is shown.
 var tapeWays = []exportWay{
-	{"recording", "recording", "for vtdump and vtserve", "GET", "recording", false, "run.vtr", needsThreads, ofNothing},
-	{"jfr", "JDK Flight Recorder", "for JDK Mission Control and jfr", "GET", "recording?as=jfr", false, "run.jfr", needsThreads, ofNothing},
-	{"perfetto", "Perfetto", "for ui.perfetto.dev", "GET", "recording?as=perfetto", false, "run.pftrace", needsThreads, ofNothing},
+	{"recording", "Recording", "for vtdump and vtserve", "GET", "recording", false, "run.vtr", needsThreads, "cp TARGET run.vtr", ofNothing},
+	{"jfr", "JDK Flight Recorder", "for JDK Mission Control and jfr", "GET", "recording?as=jfr", false, "run.jfr", needsThreads, "vtdump export TARGET -o run.jfr", ofNothing},
+	{"perfetto", "Perfetto", "for ui.perfetto.dev", "GET", "recording?as=perfetto", false, "run.pftrace", needsThreads, "vtdump export TARGET -o run.pftrace", ofNothing},
 }
 
 func ofNothing(_ *exported, x *ExportRow) { x.Costs = "there is no process that could notice" }
@@ -172,6 +176,11 @@ func (a *Agent) exportOf(f *follower, e *exported, way *exportWay) ExportRow {
 	if way.name == "cpu" {
 		x.Path, x.Lasts = fmt.Sprintf("%s%s/cpu?seconds=%d", profilePath[1:], key, int(max(1, e.during.Seconds()))), true
 	}
+	target := strconv.Itoa(e.view.row.PID)
+	if f.past != nil {
+		target = f.key
+	}
+	x.Command = strings.NewReplacer("TARGET", target, "DURATION", e.during.String(), "SECONDS", strconv.Itoa(int(max(1, e.during.Seconds())))).Replace(way.command)
 	if way.needs != needsThreads {
 		x.Role = "operate"
 	}

@@ -51,7 +51,7 @@ func TestEachWayOutIsServedWhereItSays(t *testing.T) {
 	until(t, "a snapshot", func() bool { v := a.views(); return len(v) == 1 && v[0].snapshot != nil })
 	rows := exportsFor(t, s.URL+"/api/v1/processes/"+a.views()[0].row.Key+"/exports?for=100ms")
 	for name, x := range rows {
-		if x.Title == "" || x.About == "" || x.Costs == "" || x.Why != "" {
+		if x.Title == "" || x.About == "" || x.Costs == "" || x.Why != "" || !strings.HasPrefix(x.Command, "vtdump ") {
 			t.Errorf("%s: %+v, want title, about and costs told, and nothing against it", name, x)
 		}
 		if (x.Role == "operate") != (x.Method == "POST" || name == "cpu") {
@@ -209,5 +209,18 @@ func TestAPageKnowsWhoAsksAndWhatAFilterCanAsk(t *testing.T) {
 	}
 	if len(tab.config.Filter) < 10 {
 		t.Errorf("got %d fields, want those of docs/filter.md", len(tab.config.Filter))
+	}
+}
+
+func TestAWrongChangeOfSettingsIsToldWithItsLine(t *testing.T) {
+	of := api(t, small())
+	r, err := http.Post(of+"/settings", "text/plain", strings.NewReader("park=off\n# a comment\nparkk.stack=off\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	var p Problem
+	if err := json.NewDecoder(r.Body).Decode(&p); err != nil || r.StatusCode != 400 || !strings.Contains(p.Error, "line 3: ") {
+		t.Errorf("status %d, %+v, %v; want 400 and line 3", r.StatusCode, p, err)
 	}
 }

@@ -352,6 +352,7 @@ export interface ExportRow {
   takes: number;
   size: number;
   costs: string;
+  command: string;
 }
 
 export interface IncidentList {
