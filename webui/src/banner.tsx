@@ -29,16 +29,10 @@ export function Banner({ state, pick }: BannerProps) {
           </button>
         </p>
       )}
-      {problem && (
+      {problem && !problem.filter && ( // the box tells what is wrong with a filter
         <p class="bad">
           {problem.error}
           {problem.try && ` (try: ${problem.try})`}
-          {problem.filter && (
-            <code class="points" id="wrong-filter">
-              {problem.filter}
-              {"\n" + " ".repeat([...problem.filter].slice(0, problem.at ?? 0).length) + "^".repeat(Math.max(1, problem.length ?? 0))}
-            </code>
-          )}
         </p>
       )}
       {moved && (

@@ -24,11 +24,6 @@ export function Footer({ context }: { context: Context }) {
           {o.title.toLowerCase()} {o.keys[0] && <kbd>{cap(o.keys[0])}</kbd>}
         </button>
       ))}
-      {state.process && !state.process.missing && (
-        <a href={`api/v1/processes/${state.process.pid}/dump`} target="_blank" rel="noreferrer">
-          dump as JSON
-        </a>
-      )}
       <a href="licences.txt" target="_blank" rel="noreferrer">
         licences
       </a>

@@ -61,6 +61,7 @@ export function Header({ state, pick, filter }: HeaderProps) {
           </>
         )}
         <span class="fill" />
+        <Role state={state} />
         {known && <DropsView drops={process.drops} />}
         {known && <Own state={state} process={process} />}
         {processes && processes.length === 0 && <span class="dim">no process</span>}
@@ -123,6 +124,18 @@ function States({ state, process }: { state: State; process: Process }) {
         );
       })}
     </ul>
+  );
+}
+
+/** Role says what the reader may do, if the agent has told. */
+function Role({ state }: { state: State }) {
+  const caller = state.config?.caller;
+  if (!caller) return null;
+  const may = caller.role === "operate" ? "you may look, and what changes or costs something: settings, recordings, incidents, profiles" : "you may look; settings, recordings, incidents and CPU profiles need the role operate";
+  return (
+    <span class="dim" id="role" data-role={caller.role} title={`${may}\nknown as ${caller.name}`}>
+      {caller.role === "operate" ? "operator" : "read-only"}
+    </span>
   );
 }
 

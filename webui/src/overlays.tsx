@@ -1,9 +1,13 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { Export } from "./export";
 import { Help } from "./help";
 import { addKeys, everywhere } from "./keys";
 import type { Context } from "./keys";
+import { Kept } from "./kept";
 import "./overlays.css";
+import { Palette } from "./palette";
+import { Settings } from "./settings";
 
 /** What every overlay gets. */
 export interface OverlayProps {
@@ -22,12 +26,18 @@ export interface Overlay {
 }
 
 /** All overlays, in the order in which help and palette list them. */
-export const overlays: Overlay[] = [{ name: "help", title: "Help", about: "show keys, words and documents", keys: ["?"], show: Help }];
+export const overlays: Overlay[] = [
+  { name: "help", title: "Help", about: "show keys, words and documents", keys: ["?"], show: Help },
+  { name: "palette", title: "Palette", about: "find an action, a place or a filter", keys: ["Ctrl+k", ":"], bare: true, show: Palette },
+  { name: "export", title: "Export", about: "take away a dump, a recording, a profile, a picture", keys: ["e"], show: Export },
+  { name: "kept", title: "Recordings", about: "show recordings and incident bundles", keys: ["r"], show: Kept },
+  { name: "settings", title: "Settings", about: "show and change what is recorded", keys: ["s"], show: Settings },
+];
 
 for (const o of overlays) {
   addKeys({
     keys: o.keys,
-    words: o.about,
+    words: `${o.title}: ${o.about}`,
     place: everywhere,
     over: true,
     act: ({ state, store }) => store.go({ panel: state.route.panel === o.name ? "" : o.name }),

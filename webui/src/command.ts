@@ -1,0 +1,44 @@
+import type { State } from "./store";
+
+/** quote writes a word so that a shell takes it as it is. */
+export function quote(word: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(word) && !word.startsWith("~") ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** target is what vtdump is to look at: a pid; of a file its name; of a moment that vtserve keeps, the process at vtserve. */
+export function target(state: State): string {
+  const { process, route } = state;
+  if (!process) return "";
+  const moment = route.at && process.status !== "recorded";
+  if (moment) return `${location.host}/${process.pid}`;
+  return quote(process.status === "recorded" ? process.key : String(process.pid));
+}
+
+interface Words {
+  scope?: boolean; // only the chosen scope
+  filter?: boolean;
+  group?: boolean; // the group whose stack is shown
+}
+
+/**
+ * commandLine is the call of vtdump that prints what the page shows, in the words of the URL; "" if there is no process. of is a command or format such as
+ * "waits" or "--format folded", placed before the target.
+ */
+export function commandLine(state: State, of: string, words: Words): string {
+  const { process, route } = state;
+  if (!process || process.missing) return "";
+  const parts = ["vtdump", of, target(state)];
+  const scope = state.scopes?.rows.find((r) => r.key === route.scope)?.path ?? route.scope;
+  if (words.scope && scope && scope !== state.scopes?.rows[0]?.path) parts.push("--scope", quote(scope));
+  if (words.filter && route.filter) parts.push("--filter", quote(route.filter));
+  if (words.group && (route.group || state.stack?.group)) parts.push("--group", quote(route.group || (state.stack?.group ?? "")));
+  if (route.at) parts.push("--at", quote(route.at));
+  return parts.filter((p) => p !== "").join(" ");
+}
+
+/** narrowed adds scope and filter of the page to a call that is known but for them. */
+export function narrowed(state: State, call: string): string {
+  const words = commandLine(state, "", { scope: true, filter: true });
+  const at = words.indexOf(" --");
+  return at < 0 ? call : call + words.slice(at);
+}
