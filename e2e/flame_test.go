@@ -101,6 +101,22 @@ func TestAUserReadsTheFlameGraphAndTheCallGraph(t *testing.T) {
 		b.until("its groups only", `/^[1-9].* match, [1-9]/.test(document.querySelector("#filtered")?.textContent) && groups().length > 0 && groups().every(g => g.textContent.includes("waitForClick"))`)
 	})
 
+	b.step("groups of one state, and in other orders", func() {
+		b.text(`String((f => { f.value = ""; f.dispatchEvent(new Event("input")); })(document.querySelector("#filter")))`)
+		b.until("no filter", `!location.hash.includes("filter=") && groups().some(g => !g.textContent.includes("timed-parked"))`)
+		b.until("shares of all threads", `groups()[0].querySelector(".share").textContent.match(/^[5-9][0-9] %$/)`)
+		b.flame(`button("timed-parked").click()`)
+		b.until("that state only", `location.hash.includes("filter=state%3Dtimed-parked") && groups().length > 0 && groups().every(g => g.textContent.includes("timed-parked"))`)
+		b.flame(`button("timed-parked").click()`)
+		b.until("all states", `!location.hash.includes("filter=") && groups().some(g => !g.textContent.includes("timed-parked"))`)
+		b.flame(`button("longest wait").click()`)
+		b.until("the longest wait first", `location.hash.includes("groupOrder=wait") && document.querySelector("#groups .head").textContent.includes("longest")`)
+		b.flame(`button("most").click()`)
+		b.until("the largest first", `!location.hash.includes("groupOrder") && groups()[0].querySelector(".share").textContent.match(/^[5-9][0-9] %$/)`)
+		b.do(chromedp.SendKeys(chromedp.CSS("#filter"), "stack=*browse\r"))
+		b.until("a filter", `location.hash.includes("filter=stack")`)
+	})
+
 	b.step("the flame graph of a filter", func() {
 		b.text(`document.querySelector("#tab-flame").click()`)
 		b.untilFlame("only that call below all", `canvas && Number(canvas.dataset.boxes) === 3`)

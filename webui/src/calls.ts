@@ -1,3 +1,4 @@
+import { quotedValue, withCondition } from "./filters";
 import type { CallFunc, Calls } from "./protocol";
 
 /** A call of a tree, with what is below it. */
@@ -152,17 +153,11 @@ export function isPlace(func: CallFunc): boolean {
 
 /** withCall is a filter for the threads that filter matches and that are in a call; "" if there is none. */
 export function withCall(filter: string, func: CallFunc, states: string[]): string {
-  let condition = `stack=${quoted(func.name)}`;
+  let condition = `stack=${quotedValue(func.name)}`;
   if (isPlace(func)) {
     const state = func.name.slice(1, -1);
     if (!states.includes(state)) return "";
     condition = `state=${state}`;
   }
-  if (!filter) return condition;
-  if (filter.includes(condition)) return filter;
-  return /(^|[\s)])or([\s(]|$)/.test(filter) ? `(${filter}) ${condition}` : `${filter} ${condition}`;
-}
-
-function quoted(value: string): string {
-  return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+  return withCondition(filter, condition);
 }

@@ -1,12 +1,15 @@
+import "./groups.css";
 import { useState } from "preact/hooks";
+import { Choice } from "./callbar";
 import { whyEmpty } from "./empty";
-import { change, count, duration, leaf } from "./format";
+import { stateOf, withState } from "./filters";
+import { change, count, duration, leaf, percent } from "./format";
 import { Empty, Panel, useInView } from "./panel";
 import type { GroupRow } from "./protocol";
 import { useStill } from "./rows";
 import { chosenScope } from "./scopes";
-import { Word } from "./states";
-import type { State } from "./store";
+import { Glyph, Word } from "./states";
+import type { State, Store } from "./store";
 import type { ViewProps } from "./views";
 
 /** The reason that a state has if nothing else is said: it would only fill the row. */
@@ -22,7 +25,8 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
   const groups = state.groups;
   const scope = chosenScope(state);
   const chosen = chosenGroup(state);
-  const placed = useStill(groups?.rows ?? [], (r) => r.key, over, `${state.process?.key} ${groups?.scope} ${groups?.filter}`);
+  const placed = useStill(groups?.rows ?? [], (r) => r.key, over, `${state.process?.key} ${groups?.scope} ${groups?.filter} ${groups?.order}`);
+  const longest = groups?.order === "wait";
   const list = useInView(chosen, active);
   return (
     <Panel
@@ -43,17 +47,19 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
       onActivate={activate}
       onHover={hover}
     >
+      {groups && !whyEmpty(state) && <Tools state={state} store={store} />}
       {!groups || groups.missing || placed.length === 0 ? (
         <Empty>{why(state)}</Empty>
       ) : (
         <div class="list" role="listbox" aria-label="stack groups" data-of={groups.scope} ref={list}>
           <div class="row head" aria-hidden="true">
             <span>threads</span>
+            <span>share</span>
             <span>change</span>
             <span>state, reason</span>
             <span>at ‹ called by</span>
             <span>scope</span>
-            <span>median</span>
+            <span>{longest ? "longest" : "median"}</span>
           </div>
           {placed.map(({ row, gone }) => (
             <div
@@ -67,6 +73,7 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
             >
               <span class="bar" style={{ width: `${groups.total > 0 ? (100 * row.count) / groups.total : 0}%` }} />
               <span class="number">{count(row.count)}</span>
+              <span class="share">{percent(groups.total > 0 ? row.count / groups.total : 0)}</span>
               <span class={row.change > 0 ? "change up" : "change"}>{gone ? "gone" : change(row.change)}</span>
               <span class="what">
                 <Word state={row.state} />
@@ -76,7 +83,7 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
                 <Place row={row} />
               </span>
               <span class="dim">{row.scope.slice(row.scope.lastIndexOf("/") + 1)}</span>
-              <span class="wait">{duration(row.median)}</span>
+              <span class="wait">{duration(longest ? row.max : row.median)}</span>
             </div>
           ))}
           {groups.rest.rows > 0 && (
@@ -87,6 +94,41 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
         </div>
       )}
     </Panel>
+  );
+}
+
+/** Tools are the order of the groups, and the states that they can be filtered by. */
+function Tools({ state, store }: { state: State; store: Store }) {
+  const { route, config } = state;
+  const only = stateOf(route.filter);
+  const counts = chosenScope(state)?.counts ?? [];
+  const states = (config?.states ?? []).map((term, i) => ({ term, n: counts[i] ?? 0 })).filter(({ term, n }) => n > 0 || term.name === only);
+  return (
+    <div class="calltools grouptools">
+      <Choice
+        label="first"
+        value={route.groupOrder}
+        of={[
+          ["", "most", "groups with most threads first"],
+          ["change", "growth", "groups that have grown most first"],
+          ["wait", "longest wait", "groups with the thread that waits longest first"],
+        ]}
+        pick={(groupOrder) => store.go({ groupOrder })}
+      />
+      <span class="statechips" role="group" aria-label="only one state">
+        {states.map(({ term, n }) => (
+          <button
+            key={term.name}
+            type="button"
+            aria-pressed={term.name === only}
+            title={term.name === only ? "show all states again" : `only the ${count(n)} threads that are ${term.name}: ${term.about}`}
+            onClick={() => store.go({ filter: withState(route.filter, term.name === only ? "" : term.name) })}
+          >
+            <Glyph state={term.name} /> {term.name}
+          </button>
+        ))}
+      </span>
+    </div>
   );
 }
 
