@@ -1,7 +1,8 @@
+import { commandLine } from "./command";
 import { whyEmpty } from "./empty";
 import { count, duration, leaf, short } from "./format";
 import { NewestWarnings, Pins } from "./holders";
-import { Empty, Panel } from "./panel";
+import { Command, Empty, Panel } from "./panel";
 import type { CarrierRow } from "./protocol";
 import { Glyph } from "./states";
 import type { State } from "./store";
@@ -16,6 +17,7 @@ export function Carriers({ state }: { state: State }) {
       id="carriers"
       title="Carriers"
       note={carriers && `${count(carriers.busy)} of ${count(carriers.total)} ${gone ? "were busy" : "busy"}`}
+      foot={state.process && !state.process.missing && <Command line={commandLine(state, "scheduler", {})} />}
     >
       {!carriers || carriers.rows.length === 0 ? (
         <Empty>

@@ -5,12 +5,11 @@ export function quote(word: string): string {
   return /^[\w@%+=:,./~-]+$/.test(word) && !word.startsWith("~") ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** target is what vtdump is to look at: a pid; of a file its name; of a moment that vtserve keeps, the process at vtserve. */
-export function target(state: State): string {
-  const { process, route } = state;
+/** target is what vtdump is to look at: a pid; of a file its name; of a moment that vtserve alone knows, the process at vtserve. */
+export function target(state: State, moment = false): string {
+  const { process } = state;
   if (!process) return "";
-  const moment = route.at && process.status !== "recorded";
-  if (moment) return `${location.host}/${process.pid}`;
+  if (moment && process.status !== "recorded") return `${location.host}/${process.pid}`;
   return quote(process.status === "recorded" ? process.key : String(process.pid));
 }
 
@@ -22,17 +21,18 @@ interface Words {
 
 /**
  * commandLine is the call of vtdump that prints what the page shows, in the words of the URL; "" if there is no process. of is a command or format such as
- * "waits" or "--format folded", placed before the target.
+ * "waits" or "--format folded", placed before the target. Only dumps are of a moment.
  */
 export function commandLine(state: State, of: string, words: Words): string {
   const { process, route } = state;
   if (!process || process.missing) return "";
-  const parts = ["vtdump", of, target(state)];
+  const moment = route.at !== "" && (of === "" || of.startsWith("--format"));
+  const parts = ["vtdump", of, target(state, moment)];
   const scope = state.scopes?.rows.find((r) => r.key === route.scope)?.path ?? route.scope;
   if (words.scope && scope && scope !== state.scopes?.rows[0]?.path) parts.push("--scope", quote(scope));
   if (words.filter && route.filter) parts.push("--filter", quote(route.filter));
   if (words.group && (route.group || state.stack?.group)) parts.push("--group", quote(route.group || (state.stack?.group ?? "")));
-  if (route.at) parts.push("--at", quote(route.at));
+  if (moment) parts.push("--at", quote(route.at));
   return parts.filter((p) => p !== "").join(" ");
 }
 

@@ -1,8 +1,10 @@
 import { useState } from "preact/hooks";
+import { commandLine } from "./command";
 import { whyEmpty } from "./empty";
 import { clock, count, short } from "./format";
 import { Command, Empty, Panel } from "./panel";
 import type { EventRow, KindTerm } from "./protocol";
+import { writeRoute } from "./route";
 import type { State } from "./store";
 
 /** Events is the legend of what the recorder writes down, with how often it happens, and what is off. Kinds that have not happened show on demand. */
@@ -19,12 +21,12 @@ export function Events({ state }: { state: State }) {
       title="Events"
       note={
         events?.known && (
-          <span title={events.changed ? `since ${clock(events.changed)}` : undefined}>
+          <a href={writeRoute({ ...state.route, panel: "settings" })} title={`what is recorded of each kind${events.changed ? `, since ${clock(events.changed)}` : ""}`}>
             settings <b>{events.settings}</b>
-          </span>
+          </a>
         )
       }
-      foot={process && !process.missing && <Command line={`vtdump settings ${process.pid}`} />}
+      foot={process && !process.missing && <Command line={commandLine(state, "events --stats", {})} />}
     >
       {!events || events.rows.length === 0 ? (
         <Empty>{whyEmpty(state) || "The first counts are on their way."}</Empty>

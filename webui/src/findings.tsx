@@ -1,3 +1,4 @@
+import { commandLine } from "./command";
 import { whyEmpty } from "./empty";
 import { base, clock, count, leaf } from "./format";
 import { Command, Empty, Panel } from "./panel";
@@ -14,7 +15,7 @@ export function Findings({ state, store }: { state: State; store: Store }) {
       id="findings"
       title={rows.length === 1 ? "1 finding" : rows.length > 1 ? `${count(rows.length + (findings?.rest ?? 0))} findings` : "Findings"}
       note={worst && <b class={`severity-${worst}`}>{worst}</b>}
-      foot={process && !process.missing && <Command line={`vtdump findings ${process.pid}`} />}
+      foot={process && !process.missing && <Command line={commandLine(state, "findings", {})} />}
     >
       {rows.length === 0 ? (
         <Empty>{why(state, findings)}</Empty>

@@ -1,10 +1,11 @@
 import "./groups.css";
 import { useState } from "preact/hooks";
 import { Choice } from "./callbar";
+import { commandLine } from "./command";
 import { whyEmpty } from "./empty";
 import { stateOf, withState } from "./filters";
 import { change, count, duration, leaf, percent } from "./format";
-import { Empty, Panel, useInView } from "./panel";
+import { Command, Empty, Panel, useInView } from "./panel";
 import type { GroupRow } from "./protocol";
 import { useStill } from "./rows";
 import { chosenScope } from "./scopes";
@@ -46,6 +47,7 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
       active={active}
       onActivate={activate}
       onHover={hover}
+      foot={state.process && !state.process.missing && <Command line={commandLine(state, "", { scope: true, filter: true })} />}
     >
       {groups && !whyEmpty(state) && <Tools state={state} store={store} />}
       {!groups || groups.missing || placed.length === 0 ? (

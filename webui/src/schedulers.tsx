@@ -1,3 +1,4 @@
+import { commandLine } from "./command";
 import { whyEmpty } from "./empty";
 import { clock, count, duration, short } from "./format";
 import { HistogramView, sentence } from "./histogram";
@@ -35,7 +36,7 @@ export function Schedulers({ state }: { state: State }) {
           </span>
         )
       }
-      foot={process && !process.missing && <Command line={`vtdump scheduler ${process.pid}`} />}
+      foot={process && !process.missing && <Command line={commandLine(state, "scheduler", {})} />}
     >
       {rows.length === 0 ? (
         <Empty>{whyEmpty(state) || schedulers?.missing || "The first figures are on their way."}</Empty>

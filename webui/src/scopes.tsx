@@ -1,5 +1,6 @@
 import "./scopes.css";
 import { useRef, useState } from "preact/hooks";
+import { commandLine } from "./command";
 import { whyEmpty } from "./empty";
 import { count, duration, short } from "./format";
 import { Command, Empty, Panel } from "./panel";
@@ -77,7 +78,7 @@ export function Scopes({ state, store, active, activate }: ScopesProps) {
       active={active}
       onActivate={activate}
       onHover={hover}
-      foot={state.process && !state.process.missing && <Command line={`vtdump ${state.process.pid}`} />}
+      foot={state.process && !state.process.missing && <Command line={commandLine(state, "", { filter: true })} />}
     >
       {rows.length === 0 ? (
         <Empty>{whyEmpty(state) || "The first snapshot is on its way."}</Empty>

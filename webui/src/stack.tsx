@@ -1,3 +1,4 @@
+import { commandLine } from "./command";
 import { whyEmpty } from "./empty";
 import { base, count, duration, leaf } from "./format";
 import { Command, Empty, Panel } from "./panel";
@@ -30,7 +31,7 @@ export function StackView({ state, all, showAll }: StackProps) {
       }
       foot={
         state.process &&
-        !state.process.missing && <Command line={`vtdump --format folded ${state.process.pid}`} />
+        !state.process.missing && <Command line={commandLine(state, "", { group: true })} />
       }
     >
       {!stack || !row ? (
