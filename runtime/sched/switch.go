@@ -27,6 +27,8 @@ type carrier struct {
 	ring    *flight.Ring
 	id      flight.CarrierID
 
+	unwaited uint32 // see [Task.Pace]; since the mounted thread was mounted
+
 	rested *coro.Routine // has just gone back to the goroutine of a Run, which passes it on to its pool
 	doomed *coro.Routine // the same of any carrier, to be ended
 
@@ -109,6 +111,7 @@ func (c *carrier) give(r *coro.Routine, t *Task) {
 // begins makes t the mounted thread. now is the time, or 0 if it was not read yet.
 func (c *carrier) begins(t *Task, now flight.Ticks) {
 	t.on = c
+	c.unwaited = 0
 	c.setMounted(t)
 	t.moved(flight.StateMounted)
 	w := c.worker

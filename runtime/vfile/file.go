@@ -303,6 +303,7 @@ func (f *File) transfer(me *sched.Task, code uint8, b []byte, off uint64, call f
 	case o.errno != nil:
 		return 0, f.error(code, o.errno)
 	}
+	me.Pace(o.n)
 	return o.n, nil
 }
 

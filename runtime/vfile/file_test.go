@@ -112,6 +112,40 @@ func TestManyThreadsReadTheRightBytesAtRandomFromOneFile(t *testing.T) {
 	})
 }
 
+// On a scheduler with one carrier and none to stand in for it nobody else would ever go on.
+func TestWhoReadsWhatIsInMemoryLetsOthersGoOn(t *testing.T) {
+	name := write(t, pattern(1<<16))
+	eachWay(t, func(t *testing.T, _ vfile.Options) {
+		single := sched.NewSingle()
+		defer single.Close()
+		b := vthread.Builder{Scheduler: single}
+		var ran atomic.Bool
+		if err := b.Start(func() {
+			f, err := vfile.Open(name)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer f.Close()
+			other := b.Start(func() { ran.Store(true) })
+			buf := make([]byte, 4096)
+			for began := time.Now(); !ran.Load(); {
+				if time.Since(began) > 20*time.Second {
+					t.Error("the other thread was not executed meanwhile")
+					break
+				}
+				if _, err := f.ReadAt(buf, 0); err != nil {
+					t.Error(err)
+					break
+				}
+			}
+			other.Join()
+		}).Join(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestManyThreadsWriteTheirParts(t *testing.T) {
 	eachWay(t, func(t *testing.T, _ vfile.Options) {
 		const threads, part = 500, 1000

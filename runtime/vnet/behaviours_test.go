@@ -79,6 +79,41 @@ func TestWhatNeedNotWaitDoesNot(t *testing.T) {
 }
 
 // NW-02
+// On a scheduler with one carrier and none to stand in for it nobody else would ever go on.
+func TestWhoNeedNotWaitLetsOthersGoOn(t *testing.T) {
+	single := sched.NewSingle()
+	defer single.Close()
+	b := vthread.Builder{Scheduler: single}
+	var ran atomic.Bool
+	to, err := net.ListenPacket("udp", "127.0.0.1:0") // which nobody reads: what does not fit is dropped
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	if err := b.Start(func() {
+		c, err := vnet.Dial("udp", to.LocalAddr().String())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		other := b.Start(func() { ran.Store(true) })
+		for began := time.Now(); !ran.Load(); {
+			if time.Since(began) > 20*time.Second {
+				t.Error("the other thread was not executed meanwhile")
+				break
+			}
+			if _, err := c.Write([]byte("x")); err != nil {
+				t.Error(err)
+				break
+			}
+		}
+		other.Join()
+	}).Join(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestABlockedReadGoesOnWithData(t *testing.T) {
 	eachWay(t, func(t *testing.T, network string, start func(func()) *vthread.Thread) {
 		for _, timed := range []bool{false, true} {

@@ -37,13 +37,12 @@ func (c *stream) Write(b []byte) (n int, err error) {
 	case !polls:
 		return c.elsewhere(writing, func() (int, error) { return c.conn.Write(b) })
 	}
-	d := &c.sides[writing]
-	d.lock.Lock()
+	c.at.Lock(writing)
 	for {
-		more, err := c.doLocked(me, d, writing, flight.ReasonWrite, b[n:], nil)
+		more, err := c.at.DoLocked(me, writing, flight.ReasonWrite, b[n:], nil)
 		n += more
 		if err != nil || n == len(b) {
-			d.lock.Unlock()
+			c.at.Unlock(writing)
 			if err != nil {
 				err = c.error("write", err)
 			}
@@ -54,17 +53,15 @@ func (c *stream) Write(b []byte) (n int, err error) {
 
 // plain makes a call of package net for a goroutine.
 func (s *socket) plain(dir direction, call func([]byte) (int, error), b []byte) (int, error) {
-	d := &s.sides[dir]
-	d.lock.Lock()
-	defer d.lock.Unlock()
+	s.at.Lock(dir)
+	defer s.at.Unlock(dir)
 	return call(b)
 }
 
 // elsewhere makes a call of package net for a thread, where there are no pollers. It parks meanwhile.
 func (s *socket) elsewhere(dir direction, call func() (int, error)) (n int, err error) {
-	d := &s.sides[dir]
-	d.lock.Lock()
-	defer d.lock.Unlock()
+	s.at.Lock(dir)
+	defer s.at.Unlock(dir)
 	vthread.Blocking(func() { n, err = call() })
 	return n, err
 }
@@ -131,7 +128,7 @@ func (c *TCPConn) CloseWrite() error { return c.TCPConn.CloseWrite() }
 // CloseRead ends the reading side. Whoever waits in a read returns.
 func (c *TCPConn) CloseRead() error {
 	err := c.TCPConn.CloseRead()
-	c.mark()
+	c.at.Mark()
 	return err
 }
 
@@ -141,7 +138,7 @@ func (c *UnixConn) CloseWrite() error { return c.UnixConn.CloseWrite() }
 // CloseRead ends the reading side. Whoever waits in a read returns.
 func (c *UnixConn) CloseRead() error {
 	err := c.UnixConn.CloseRead()
-	c.mark()
+	c.at.Mark()
 	return err
 }
 

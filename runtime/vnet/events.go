@@ -5,15 +5,6 @@ import (
 	"github.com/vtscope/vtscope/runtime/sched"
 )
 
-// told records an operation of n bytes on a side that had to wait, if it took long.
-func (s *socket) told(d *side, why flight.Reason, n int) {
-	if d.waited == 0 {
-		return
-	}
-	sched.NoteIO(why, flight.BlockFile(uintptr(d.fd)), flight.Now().Sub(d.waited), int64(n), s.other)
-	d.waited = 0
-}
-
 // other names the other side, or a listener's own.
 func (s *socket) other() string {
 	name := s.name.Load()
@@ -35,5 +26,5 @@ func (l *Listener) exhausted(me *sched.Task) {
 	if me != nil {
 		id = me.ID()
 	}
-	sched.Emit(flight.EventExhausted, id, uint64(flight.BlockFile(uintptr(l.sides[reading].fd))))
+	sched.Emit(flight.EventExhausted, id, uint64(l.at.Blocker(reading)))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/poll"
 	"github.com/vtscope/vtscope/runtime/sched"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
@@ -74,8 +75,7 @@ func WrapListener(l net.Listener) (net.Listener, error) {
 		switch l.(type) {
 		case *net.TCPListener, *net.UnixListener:
 			w := &Listener{listener: l}
-			w.listens = true
-			return w, w.init(l, l.Addr().Network(), l.Addr(), nil)
+			return w, w.initAs(poll.Kind{Listens: true, Interrupted: errInterrupted}, l, l.Addr().Network(), l.Addr(), nil)
 		}
 	}
 	return &helpedListener{l}, nil
@@ -112,9 +112,8 @@ func acceptAs[C net.Conn](l *Listener) (c C, err error) {
 
 func (l *Listener) accept() (net.Conn, error) {
 	me := sched.Current()
-	d := &l.sides[reading]
-	d.lock.Lock()
-	defer d.lock.Unlock()
+	l.at.Lock(reading)
+	defer l.at.Unlock(reading)
 	if me == nil {
 		return l.whileExhausted(nil, l.listener.Accept)
 	}
@@ -124,24 +123,24 @@ func (l *Listener) accept() (net.Conn, error) {
 			return c, err
 		})
 	}
-	return l.whileExhausted(me, func() (net.Conn, error) { return l.acceptReady(me, d) })
+	return l.whileExhausted(me, func() (net.Conn, error) { return l.acceptReady(me) })
 }
 
 // patience is how long package net may wait for a connection that was there: another process may have taken it.
 const patience = time.Millisecond
 
 // acceptReady waits until there is a connection, and lets package net accept it.
-func (l *Listener) acceptReady(me *sched.Task, d *side) (net.Conn, error) {
+func (l *Listener) acceptReady(me *sched.Task) (net.Conn, error) {
 	for {
-		if _, err := l.doLocked(me, d, reading, flight.ReasonAccept, nil, readable); err != nil {
+		if _, err := l.at.DoLocked(me, reading, flight.ReasonAccept, nil, readable); err != nil {
 			return nil, l.error("accept", err)
 		}
-		until := d.until.Load()
+		until := l.at.Deadline(reading)
 		if err := l.listener.SetDeadline(time.Now().Add(patience)); err != nil {
 			return nil, err
 		}
 		c, err := l.listener.Accept()
-		l.restore(d, until)
+		l.restore(until)
 		if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return c, err
 		}
@@ -149,14 +148,14 @@ func (l *Listener) acceptReady(me *sched.Task, d *side) (net.Conn, error) {
 }
 
 // restore sets the deadline of package net's listener to the one that the user has set.
-func (l *Listener) restore(d *side, until int64) {
+func (l *Listener) restore(until time.Duration) {
 	for {
 		t := time.Time{}
 		if until != 0 {
-			t = time.Now().Add(time.Duration(until) - sched.After(0))
+			t = time.Now().Add(until - sched.After(0))
 		}
 		_ = l.listener.SetDeadline(t)
-		now := d.until.Load()
+		now := l.at.Deadline(reading)
 		if now == until {
 			return
 		}
@@ -182,24 +181,25 @@ func (l *Listener) whileExhausted(me *sched.Task, accept func() (net.Conn, error
 
 // pause waits for a time, for the deadline, or for the end.
 func (l *Listener) pause(me *sched.Task, d time.Duration) error {
-	side := &l.sides[reading]
-	until := time.Duration(side.until.Load())
+	until := l.at.Deadline(reading)
 	end := sched.After(d)
 	if until != 0 && until < end {
 		end = until
 	}
 	if me == nil {
 		time.Sleep(time.Until(time.Now().Add(end - sched.After(0))))
-	} else {
-		err := side.readiness.Wait(me, sched.Limits{Until: end, Interrupts: true}, sched.Pause{State: flight.StateTimedParked, Reason: flight.ReasonAccept, Blocker: flight.BlockFile(uintptr(side.fd))})
-		if now := time.Duration(side.until.Load()); err == nil && !l.closed.Load() && now == until { // a connection more: it waits, too
-			err = vthread.Sleep(max(end-sched.After(0), 0))
-		}
-		if errors.Is(err, sched.ErrInterrupted) {
+		return nil
+	}
+	err := l.at.Await(me, reading, flight.ReasonAccept, end)
+	if err == nil && !l.at.Closed() && l.at.Deadline(reading) == until { // a connection more: it waits, too
+		if err = vthread.Sleep(max(end-sched.After(0), 0)); errors.Is(err, sched.ErrInterrupted) {
 			_ = l.close()
 			_ = me.Interrupt()
-			return l.error("accept", errInterrupted)
+			err = errInterrupted
 		}
+	}
+	if err != nil {
+		return l.error("accept", err)
 	}
 	return nil // accepting tells whether the deadline has passed
 }

@@ -26,9 +26,8 @@ func (c *datagram) transfer(dir direction, op string, why flight.Reason, call fu
 	if me != nil && polls {
 		return c.do(me, dir, op, why, nil, raw)
 	}
-	d := &c.sides[dir]
-	d.lock.Lock()
-	defer d.lock.Unlock()
+	c.at.Lock(dir)
+	defer c.at.Unlock(dir)
 	if me == nil {
 		return 0, call()
 	}
@@ -227,7 +226,7 @@ func wrapUnixgram(c *net.UnixConn) (*UnixgramConn, error) {
 // CloseRead ends the reading side. Whoever waits in a read returns.
 func (c *UnixgramConn) CloseRead() error {
 	err := c.UnixConn.CloseRead()
-	c.mark()
+	c.at.Mark()
 	return err
 }
 

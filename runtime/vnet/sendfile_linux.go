@@ -40,13 +40,12 @@ func (c *stream) sendFile(r io.Reader) (written int64, err error, handled bool) 
 	if err != nil {
 		return 0, nil, false
 	}
-	d := &c.sides[writing]
-	d.lock.Lock()
-	defer d.lock.Unlock()
+	c.at.Lock(writing)
+	defer c.at.Unlock(writing)
 	end := false
 	for left > 0 && !end && err == nil {
 		n := 0
-		n, err = c.doLocked(me, d, writing, flight.ReasonWrite, nil, func(fd int) (n int, err error) {
+		n, err = c.at.DoLocked(me, writing, flight.ReasonWrite, nil, func(fd int) (n int, err error) {
 			if bad := raw.Read(func(from uintptr) bool {
 				n, err = unix.Sendfile(fd, int(from), nil, int(min(left, chunk)))
 				return true
@@ -80,9 +79,8 @@ type plainWriter struct{ c *stream }
 func (w plainWriter) Write(b []byte) (int, error) { return w.c.Write(b) }
 
 func (w plainWriter) ReadFrom(r io.Reader) (int64, error) {
-	d := &w.c.sides[writing]
-	d.lock.Lock()
-	defer d.lock.Unlock()
+	w.c.at.Lock(writing)
+	defer w.c.at.Unlock(writing)
 	if to, ok := w.c.conn.(io.ReaderFrom); ok {
 		return to.ReadFrom(r)
 	}
@@ -94,9 +92,8 @@ const most = 1024
 
 func (c *stream) writeBuffers(v *net.Buffers) (written int64, err error) {
 	me := sched.Current()
-	d := &c.sides[writing]
-	d.lock.Lock()
-	defer d.lock.Unlock()
+	c.at.Lock(writing)
+	defer c.at.Unlock(writing)
 	if me == nil {
 		return v.WriteTo(c.conn)
 	}
@@ -105,7 +102,7 @@ func (c *stream) writeBuffers(v *net.Buffers) (written int64, err error) {
 			*v = (*v)[1:]
 			continue
 		}
-		n, err := c.doLocked(me, d, writing, flight.ReasonWrite, nil, func(fd int) (int, error) {
+		n, err := c.at.DoLocked(me, writing, flight.ReasonWrite, nil, func(fd int) (int, error) {
 			return unix.Writev(fd, (*v)[:min(len(*v), most)])
 		})
 		written += int64(n)

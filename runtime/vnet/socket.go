@@ -1,7 +1,6 @@
 package vnet
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,7 +13,6 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/poll"
 	"github.com/vtscope/vtscope/runtime/sched"
-	"github.com/vtscope/vtscope/runtime/vsync"
 )
 
 // The directions of a socket.
@@ -45,193 +43,72 @@ type inner interface {
 	SetDeadline(time.Time) error
 }
 
-// A socket is a descriptor of package net that threads wait for by our own pollers.
-//
-//	K1  An operation of a thread holds its side's lock from the first try to the end, so that a side has one waiter at most.
-//	K2  A try happens inside of [syscall.RawConn], which keeps the descriptor open meanwhile, and tells after it is closed, or its deadline has passed.
-//	K3  Who changes what a waiter has looked at (the deadline, that the socket is open) marks the side afterwards: the waiter looks again.
-//	K4  Close takes the descriptor from the pollers before the number can be used again.
+// A socket is one of package net that threads wait for by our own pollers.
 type socket struct {
 	in      inner
-	raw     syscall.RawConn
 	network string
 	local   net.Addr
 	remote  net.Addr
-	listens bool
-	watch   poll.Watch
-	closed  atomic.Bool
-	sides   [2]side
+	at      poll.Descriptor
 	name    atomic.Pointer[string] // what other returns, once it was asked for
-}
-
-// A side is one direction of a socket.
-type side struct {
-	lock      vsync.Mutex
-	readiness poll.Readiness
-	until     atomic.Int64 // the deadline, as sched.After counts; 0: none
-
-	// Of the operation that holds lock. The function is made once: it escapes at each call.
-	try   func(fd uintptr) bool
-	buf   []byte
-	n     int
-	err   error
-	again bool // it would block
-	other func(fd int) (int, error)
-	fd    int
-
-	waited flight.Ticks // when it began to wait; 0: it did not
 }
 
 // init prepares a socket.
 func (s *socket) init(in inner, network string, local, remote net.Addr) error {
+	return s.initAs(poll.Kind{Interrupted: errInterrupted}, in, network, local, remote)
+}
+
+func (s *socket) initAs(kind poll.Kind, in inner, network string, local, remote net.Addr) error {
 	raw, err := in.SyscallConn()
 	if err != nil {
 		return err
 	}
-	s.in, s.raw, s.network, s.local, s.remote = in, raw, network, local, remote
-	for i := range s.sides {
-		d, dir, call := &s.sides[i], direction(i), readFD
-		if dir == writing {
-			call = writeFD
-		}
-		d.try = func(fd uintptr) bool {
-			d.fd = int(fd)
-			for {
-				if d.other != nil {
-					d.n, d.err = d.other(d.fd)
-				} else {
-					d.n, d.err = call(d.fd, d.buf)
-				}
-				if d.err != syscall.EINTR {
-					break
-				}
-			}
-			if d.again = d.err == syscall.EAGAIN; d.again {
-				d.err = nil
-				if !s.closed.Load() {
-					d.err = s.watch.Add(d.fd, dir, &d.readiness, s.spec) // while the descriptor is open: K2
-				}
-			}
-			return true
-		}
-	}
+	s.in, s.network, s.local, s.remote = in, network, local, remote
+	s.at.Init(raw, (*owner)(s), kind)
 	return nil
 }
+
+// An owner is a socket for its descriptor. The methods are not the socket's own, which connections would have, too.
+type owner socket
+
+func (*owner) Try(fd int, dir direction, b []byte) (int, error) {
+	if dir == writing {
+		return writeFD(fd, b)
+	}
+	return readFD(fd, b)
+}
+
+func (o *owner) Spec() flight.BlockerSpec {
+	spec := flight.BlockerSpec{Name: path(o.local), Local: addrPort(o.local), Remote: addrPort(o.remote)}
+	if remote := path(o.remote); remote != "" {
+		spec.Name = remote
+	}
+	return spec
+}
+
+func (o *owner) Name() string { return (*socket)(o).other() }
+func (o *owner) Close() error { return (*socket)(o).close() }
 
 // do makes a call that does not block until it need not be waited for, as the thread me: a read or write of buf, or other. The error is one of package net's, of
 // the operation op.
 func (s *socket) do(me *sched.Task, dir direction, op string, why flight.Reason, buf []byte, other func(fd int) (int, error)) (int, error) {
-	d := &s.sides[dir]
-	d.lock.Lock()
-	n, err := s.doLocked(me, d, dir, why, buf, other)
-	d.lock.Unlock()
+	n, err := s.at.Do(me, dir, why, buf, other)
 	if err != nil {
 		err = s.error(op, err)
 	}
 	return n, err
 }
 
-func (s *socket) doLocked(me *sched.Task, d *side, dir direction, why flight.Reason, buf []byte, other func(fd int) (int, error)) (int, error) {
-	d.buf, d.other = buf, other
-	defer d.forget()
-	for {
-		if err := s.attempt(d, dir); err != nil || !d.again {
-			s.told(d, why, d.n)
-			return d.n, err
-		}
-		if err := s.wait(me, d, why); err != nil {
-			s.told(d, why, 0)
-			return 0, err
-		}
-	}
-}
-
-func (d *side) forget() { d.buf, d.other = nil, nil }
-
-// attempt tries once.
-func (s *socket) attempt(d *side, dir direction) error {
-	d.n, d.err, d.again = 0, nil, false
-	if until := d.until.Load(); until != 0 && sched.After(0) >= time.Duration(until) {
-		return os.ErrDeadlineExceeded
-	}
-	var err error
-	switch {
-	case s.listens: // package net has no other way
-		err = s.raw.Control(func(fd uintptr) { d.try(fd) })
-	case dir == writing:
-		err = s.raw.Write(d.try)
-	default:
-		err = s.raw.Read(d.try)
-	}
-	if err != nil {
-		var op *net.OpError
-		if errors.As(err, &op) {
-			return op.Err
-		}
-		return err
-	}
-	return d.err
-}
-
-// wait parks until the side may be ready. An interrupt closes the socket.
-func (s *socket) wait(me *sched.Task, d *side, why flight.Reason) error {
-	l := sched.Limits{Until: time.Duration(d.until.Load()), Interrupts: true}
-	p := sched.Pause{State: flight.StateParked, Reason: why, Blocker: flight.BlockFile(uintptr(d.fd))}
-	if l.Until != 0 {
-		p.State = flight.StateTimedParked
-	}
-	if d.waited == 0 && flight.Default() != nil {
-		d.waited = flight.Now()
-	}
-	switch err := d.readiness.Wait(me, l, p); err {
-	case sched.ErrInterrupted:
-		_ = s.close()
-		_ = me.Interrupt() // it stays interrupted. It runs: nobody can refuse it
-		return errInterrupted
-	default:
-		return nil // a deadline is looked at again: it may have been changed meanwhile
-	}
-}
-
-// spec describes the socket for the record.
-func (s *socket) spec() flight.BlockerSpec {
-	spec := flight.BlockerSpec{Name: path(s.local), Local: addrPort(s.local), Remote: addrPort(s.remote)}
-	if remote := path(s.remote); remote != "" {
-		spec.Name = remote
-	}
-	return spec
-}
-
 // close closes the socket, and wakes who waits for it.
-func (s *socket) close() error {
-	if s.closed.CompareAndSwap(false, true) {
-		_ = s.raw.Control(func(fd uintptr) { s.watch.Remove(int(fd)) })
-	}
-	err := s.in.Close()
-	s.mark()
-	return err
-}
-
-// mark makes who waits look again.
-func (s *socket) mark() {
-	for i := range s.sides {
-		s.sides[i].readiness.Mark()
-	}
-}
+func (s *socket) close() error { return s.at.Close(s.in.Close) }
 
 // setDeadline is SetDeadline of the sides from first to last.
 func (s *socket) setDeadline(t time.Time, set func(time.Time) error, first, last direction) error {
 	if err := set(t); err != nil {
 		return err
 	}
-	until := time.Duration(0)
-	if !t.IsZero() {
-		until = max(sched.After(time.Until(t)), 1)
-	}
 	for dir := first; dir <= last; dir++ {
-		d := &s.sides[dir]
-		d.until.Store(int64(until))
-		d.readiness.Mark()
+		s.at.SetDeadline(dir, t)
 	}
 	return nil
 }

@@ -1,25 +1,18 @@
 // Package poll is what packages vnet and vfile share: pollers, by which threads wait for descriptors.
 //
-//	var w poll.Watch
-//	var ready poll.Readiness
-//	err := w.Add(fd, poll.Reading, &ready, func() flight.BlockerSpec { return flight.BlockerSpec{Name: name} })
+//	c.at.Init(raw, owner, poll.Kind{Interrupted: errInterrupted}) // in a connection, whose field is at poll.Descriptor
 //	…
-//	for {
-//		n, err := unix.Read(fd, b)
-//		if err != syscall.EAGAIN {
-//			return n, err
-//		}
-//		ready.Wait(me, limits, pause) // parks
-//	}
+//	n, err := c.at.Do(sched.Current(), poll.Reading, flight.ReasonRead, b, nil) // parks until there is something to read
 //
 // A descriptor is registered once for each direction, edge-triggered. A poller's queue, of epoll or kqueue, is itself a descriptor that Go's own poller watches; carriers
 // that have nothing to do look into it as well.
 //
 // # Concurrency
 //
-// Everything may be used by any number of threads and goroutines, but one at a time waits for a [Readiness].
+// Everything may be used by any number of threads and goroutines. One operation of each direction of a [Descriptor] is under way at a time, the others wait for their turn.
 //
 // # Where to start reading
 //
-// watch.go and readiness.go are what callers use; poller.go wakes; queue_linux.go and queue_bsd.go ask the system.
+// [Descriptor] is what callers use. It has a [Watch], by which a poller knows it, and for each direction a [Readiness], which that marks. poller.go wakes; queue_linux.go
+// and queue_bsd.go ask the system.
 package poll
