@@ -63,6 +63,10 @@ func (f *follower) read(now time.Time) {
 	if fresh.recorded.settings, err = f.reader.Settings(); err != nil {
 		f.problem = "no settings: " + err.Error()
 	}
+	past := map[flight.CarrierID]lane{}
+	for i := range old.carriers {
+		past[old.carriers[i].id] = old.carriers[i].past
+	}
 	fresh.drops = per(fresh.lost.Events, old.lost.Events)
 	if !old.at.IsZero() {
 		for i, k := range marked {
@@ -87,6 +91,7 @@ func (f *follower) read(now time.Time) {
 				c.state = flight.CarrierHeld
 			}
 		}
+		c.past = past[c.id].with(&c)
 		fresh.carriers = append(fresh.carriers, c)
 	}
 	f.rings = fresh
@@ -105,6 +110,30 @@ type carrier struct {
 	where     string          // in which function
 	switches  float64
 	events    uint64
+	past      lane
+}
+
+// A lane is what a carrier did at the newest looks, a letter each, oldest first: i idle, and nothing since the look before; s idle, but it has switched threads since;
+// r it runs a thread, or looks for one; c its thread computes for long; p its thread blocks and holds it.
+type lane string
+
+// longestLane is how many looks a lane has: a minute, with the default interval.
+const longestLane = 60
+
+// with returns the lane with what the carrier does now.
+func (l lane) with(c *carrier) lane {
+	letter := byte('r')
+	switch {
+	case c.pinned || c.state == flight.CarrierHeld:
+		letter = 'p'
+	case c.reason == flight.ReasonMonopoly:
+		letter = 'c'
+	case c.state == flight.CarrierIdle && c.switches > 0:
+		letter = 's'
+	case c.state == flight.CarrierIdle:
+		letter = 'i'
+	}
+	return l[max(0, len(l)-longestLane+1):] + lane(letter)
 }
 
 // top is the function of the user's in which a stack ends, or "".

@@ -220,9 +220,11 @@ func (f *follower) take(res result) {
 	f.problem = ""
 	s := res.look.Snapshot
 	interval := f.agent.options.Interval
+	before := f.seen
 	if f.seen = res.seen; f.seen == nil {
 		f.seen = noSurvey()
 	}
+	f.seen.since(before)
 	took := res.look.Took
 	for _, filtered := range res.filtered {
 		took += filtered.Took

@@ -179,7 +179,7 @@ func (v *view) carriers(now time.Time) *Carriers {
 	seen := v.executing()
 	for i := range v.rings.carriers {
 		c := &v.rings.carriers[i]
-		row := CarrierRow{ID: int(c.id), State: c.state.String(), Switches: round(c.switches), Events: c.events, Scheduler: v.told.name(c.scheduler)}
+		row := CarrierRow{ID: int(c.id), State: c.state.String(), Switches: round(c.switches), Events: c.events, Scheduler: v.told.name(c.scheduler), Past: string(c.past)}
 		if v.row.Gone > 0 {
 			row.Switches = 0
 		}

@@ -78,6 +78,8 @@ var panels = []panel{
 		make: func(l *look) any { return l.view.schedulers() }},
 	{name: "pinSites", survey: true, on: onProcess, key: []string{"func", "file", "line", "reason"}, none: noSurvey().pins,
 		make: func(l *look) any { return l.view.seen.pins }},
+	{name: "pollers", survey: true, on: onProcess, key: []string{"number"}, none: noSurvey().pollers,
+		make: func(l *look) any { return l.view.seen.pollers }},
 	{name: "delays", survey: true, on: onProcess, key: []string{"scope"}, none: noSurvey().delays,
 		make: func(l *look) any { return l.view.seen.delays }},
 	{name: "warnings", survey: true, on: onProcess, key: []string{"kind", "reason", "func", "file", "line"}, none: noSurvey().warnings,

@@ -103,6 +103,7 @@ type Limits struct {
 	Carriers   int `json:"carriers"`
 	Schedulers int `json:"schedulers"`
 	PinSites   int `json:"pinSites"`
+	Pollers    int `json:"pollers"`
 	Delays     int `json:"delays"`
 	Warnings   int `json:"warnings"`
 	Findings   int `json:"findings"`
@@ -170,6 +171,7 @@ type Frame struct {
 	// Figures of schedulers, and what was seen of their threads.
 	Schedulers *Schedulers `json:"schedulers,omitempty"`
 	PinSites   *PinSites   `json:"pinSites,omitempty"`
+	Pollers    *Pollers    `json:"pollers,omitempty"`
 	Delays     *Delays     `json:"delays,omitempty"`
 	Warnings   *Warnings   `json:"warnings,omitempty"`
 	Findings   *Findings   `json:"findings,omitempty"`
@@ -433,6 +435,7 @@ type CarrierRow struct {
 	Events   uint64  `json:"events"`
 
 	Scheduler string `json:"scheduler"` // name; "" if it is not known
+	Past      string `json:"past"`      // what it did at the newest looks, oldest first, a letter each: i idle, s idle but it switched threads since the look before, r running, c computing for long, p held
 }
 
 // Schedulers are the schedulers that live, by id, those with most threads if there are too many.
@@ -508,6 +511,30 @@ type PinRest struct {
 	Rows  int    `json:"rows"`
 	Count uint64 `json:"count"`
 	Total int64  `json:"total"`
+}
+
+// Pollers make threads go on that wait for sockets or files.
+type Pollers struct {
+	Over int64       `json:"over"` // the time that rates are over; 0: there are none yet
+	Rows []PollerRow `json:"rows"` // by number
+	Rest int         `json:"rest"` // beyond the limit
+}
+
+// A PollerRow is what one poller tells of itself.
+type PollerRow struct {
+	Number  int      `json:"number"`
+	Kind    string   `json:"kind"` // read, write, ring or helpers
+	About   string   `json:"about"`
+	Unit    string   `json:"unit"`    // of what it watches: sockets or operations
+	Watched uint64   `json:"watched"` // registered sockets, or operations under way
+	Wakeups uint64   `json:"wakeups"` // how often it found something, since the process began
+	Ready   uint64   `json:"ready"`   // what it found
+	Failed  uint64   `json:"failed"`  // waits that the system refused
+	Last    int64    `json:"last"`    // when it found something, in whole seconds; 0: never
+	Batches []uint64 `json:"batches"` // wake-ups that found 1, 2 to 3, 4 to 7 … at once; the last has no end
+
+	WakeupRate float64 `json:"wakeupRate"` // per second, over Over
+	ReadyRate  float64 `json:"readyRate"`
 }
 
 // Delays tell how long the threads of each scope waited for a carrier and how long they kept it, from the events that the rings hold.

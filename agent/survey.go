@@ -17,19 +17,21 @@ type survey struct {
 	pins     *PinSites
 	delays   *Delays
 	warnings *Warnings
+	pollers  *Pollers
+	asOf     time.Time
 	none     string   // why there are no schedulers
 	missing  []string // why it is incomplete
 }
 
 // noSurvey is what is shown until there is one.
 func noSurvey() *survey {
-	return &survey{pins: &PinSites{Rows: []PinSiteRow{}}, delays: &Delays{Rows: []DelayRow{}}, warnings: &Warnings{Rows: []Warning{}}}
+	return &survey{pins: &PinSites{Rows: []PinSiteRow{}}, delays: &Delays{Rows: []DelayRow{}}, warnings: &Warnings{Rows: []Warning{}}, pollers: &Pollers{Rows: []PollerRow{}}}
 }
 
 // newSurvey makes a survey of schedulers that were read with the delays of scopes.
 func newSurvey(all *dump.Schedulers) *survey {
 	s := noSurvey()
-	s.none, s.missing = all.None, all.Incomplete
+	s.none, s.missing, s.asOf = all.None, all.Incomplete, all.AsOf
 	s.parked = map[flight.SchedulerID]dump.Reasons{}
 	s.holders = map[flight.ThreadID]*dump.Place{}
 	hold := func(carriers []dump.Carrier) {
@@ -58,6 +60,22 @@ func newSurvey(all *dump.Schedulers) *survey {
 			Victims: p.Victims, Last: at(p.Ago),
 		})
 	}
+	s.pollers.Rest = max(0, len(all.Pollers)-limits.Pollers)
+	for _, p := range all.Pollers[:min(len(all.Pollers), limits.Pollers)] {
+		row := PollerRow{Number: p.Number, Kind: p.Kind, Watched: p.Watched, Wakeups: p.Wakeups, Ready: p.Ready, Failed: p.Failed}
+		for _, kind := range flight.PollerKinds {
+			if kind.Name == p.Kind {
+				row.About, row.Unit = kind.About, kind.Unit
+			}
+		}
+		if p.Wakeups > 0 {
+			row.Last = at(p.Ago)
+		}
+		for _, n := range p.Batches {
+			row.Batches = append(row.Batches, uint64(n))
+		}
+		s.pollers.Rows = append(s.pollers.Rows, row)
+	}
 	*s.delays = Delays{
 		Window: int64(all.Sample.Window), Rows: []DelayRow{}, Rest: max(0, len(all.Scopes)-limits.Delays), Dropped: all.Sample.Dropped,
 	}
@@ -82,6 +100,26 @@ func newSurvey(all *dump.Schedulers) *survey {
 		}
 	}
 	return s
+}
+
+// since computes the rates of pollers from the survey before.
+func (s *survey) since(before *survey) {
+	over := s.asOf.Sub(before.asOf)
+	if before.asOf.IsZero() || over <= 0 {
+		return
+	}
+	s.pollers.Over = int64(over)
+	for i := range s.pollers.Rows {
+		now := &s.pollers.Rows[i]
+		k := slices.IndexFunc(before.pollers.Rows, func(p PollerRow) bool { return p.Number == now.Number && p.Kind == now.Kind })
+		// A total that went back belongs to another poller, or to a damaged file; it has no rate.
+		if k < 0 || now.Wakeups < before.pollers.Rows[k].Wakeups || now.Ready < before.pollers.Rows[k].Ready {
+			continue
+		}
+		was := &before.pollers.Rows[k]
+		now.WakeupRate = round(float64(now.Wakeups-was.Wakeups) / over.Seconds())
+		now.ReadyRate = round(float64(now.Ready-was.Ready) / over.Seconds())
+	}
 }
 
 func place(p *dump.Place) Place {

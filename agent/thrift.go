@@ -28,8 +28,8 @@ var steps = []step{
 	{name: "half", note: "snapshots come half as often, and half as much of the past is kept", slower: 2, groups: math.MaxInt, past: 2},
 	{name: "fifth", note: "snapshots come a fifth as often, and a quarter of the past is kept", slower: 5, groups: math.MaxInt, past: 4},
 	{name: "few groups", note: "snapshots come a fifth as often and keep 200 groups of threads, the others are only counted; an eighth of the past is kept; filters are off", slower: 5, groups: 200, past: 8, noFilters: true},
-	{name: "no surveys", note: "snapshots come a fifth as often and keep 200 groups of threads, the others are only counted; a sixteenth of the past is kept; filters, pin sites, delays and warnings are off", slower: 5, groups: 200, past: 16, noFilters: true, noSurvey: true},
-	{name: "no observers", note: "snapshots come a tenth as often and keep 200 groups of threads, the others are only counted; a sixteenth of the past is kept; filters, pin sites, delays, warnings and all exports of events are off", slower: 10, groups: 200, past: 16, noFilters: true, noSurvey: true, noObservers: true},
+	{name: "no surveys", note: "snapshots come a fifth as often and keep 200 groups of threads, the others are only counted; a sixteenth of the past is kept; filters, pin sites, pollers, delays and warnings are off", slower: 5, groups: 200, past: 16, noFilters: true, noSurvey: true},
+	{name: "no observers", note: "snapshots come a tenth as often and keep 200 groups of threads, the others are only counted; a sixteenth of the past is kept; filters, pin sites, pollers, delays, warnings and all exports of events are off", slower: 10, groups: 200, past: 16, noFilters: true, noSurvey: true, noObservers: true},
 }
 
 const (

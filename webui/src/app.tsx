@@ -57,7 +57,7 @@ export function App({ state, store }: { state: State; store: Store }) {
         <div class="side">
           <Findings state={state} store={store} />
           <Schedulers state={state} />
-          <Carriers state={state} />
+          <Carriers state={state} store={store} />
         </div>
       </main>
       <Footer context={context} />

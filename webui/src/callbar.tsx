@@ -2,6 +2,7 @@ import "./calls.css";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isPlace, packageOf, withCall } from "./calls";
 import type { Call } from "./calls";
+import { commandLine } from "./command";
 import { base, change, count, duration, leaf, percent } from "./format";
 import { Command } from "./panel";
 import type { Calls } from "./protocol";
@@ -9,21 +10,10 @@ import { Word } from "./states";
 import type { State, Store } from "./store";
 import { copy } from "./toast";
 
-/** shellQuoted is a word of a command line. */
-function shellQuoted(word: string): string {
-  return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
-}
-
 /** FoldedCommand prints the stacks that a view merges. */
 export function FoldedCommand({ state }: { state: State }) {
-  const { process, route } = state;
-  if (!process || process.missing) return null;
-  const scope = state.flame?.scope ?? "";
-  const words = ["vtdump", "--format", "folded"];
-  if (route.scope && scope) words.push("--scope", shellQuoted(scope));
-  if (route.filter) words.push("--filter", shellQuoted(route.filter));
-  if (route.frames === "all") words.push("--all-frames");
-  return <Command line={[...words, process.pid].join(" ")} />;
+  const line = commandLine(state, `--format folded${state.route.frames === "all" ? " --all-frames" : ""}`, { scope: true, filter: true });
+  return line ? <Command line={line} /> : null;
 }
 
 /** Choice is a row of buttons of which one is pressed. */

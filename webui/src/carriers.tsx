@@ -1,14 +1,15 @@
+import "./carriers.css";
 import { commandLine } from "./command";
 import { whyEmpty } from "./empty";
-import { count, duration, leaf, short } from "./format";
-import { NewestWarnings, Pins } from "./holders";
+import { count, duration, leaf, percent, short } from "./format";
+import { NewestWarnings, Pins, ThreadLink } from "./holders";
 import { Command, Empty, Panel } from "./panel";
 import type { CarrierRow } from "./protocol";
 import { Glyph } from "./states";
-import type { State } from "./store";
+import type { State, Store } from "./store";
 
-/** Carriers shows what each carrier runs now, and where threads held theirs. Rows stand by carrier, so they do not jump. */
-export function Carriers({ state }: { state: State }) {
+/** Carriers shows what each carrier runs now and did over the last minute, and where threads held theirs. Rows stand by carrier, so they do not jump. */
+export function Carriers({ state, store }: { state: State; store: Store }) {
   const carriers = state.carriers;
   const several = (state.schedulers?.rows.length ?? 0) > 1;
   const gone = (state.process?.gone ?? 0) > 0;
@@ -27,26 +28,27 @@ export function Carriers({ state }: { state: State }) {
       ) : (
         <div class={several ? "list several" : "list"}>
           {carriers.rows.map((row) => (
-            <Carrier key={row.id} row={row} several={several} />
+            <Carrier key={row.id} row={row} several={several} every={state.config?.intervalMs ?? 1_000} store={store} />
           ))}
           {carriers.rest > 0 && <p class="rest">{count(carriers.rest)} more carriers</p>}
         </div>
       )}
-      {!whyEmpty(state) && state.warnings && <NewestWarnings warnings={state.warnings} />}
+      {!whyEmpty(state) && state.warnings && <NewestWarnings warnings={state.warnings} store={store} />}
       {!whyEmpty(state) && state.pinSites && <Pins sites={state.pinSites} held={carriers?.rows.some((row) => row.doing === "pinned") ?? false} />}
     </Panel>
   );
 }
 
-function Carrier({ row, several }: { row: CarrierRow; several: boolean }) {
+function Carrier({ row, several, every, store }: { row: CarrierRow; several: boolean; every: number; store: Store }) {
   return (
     <div class={row.doing === "pinned" ? "row pinned" : "row"} title={`${row.scheduler && `scheduler ${row.scheduler}\n`}${count(row.events)} events recorded`}>
       <span class="id">c{row.id}</span>
       {several && <span class="dim">{row.scheduler}</span>}
+      <Lane past={row.past} every={every} />
       <span class="what">
         {row.thread ? (
           <>
-            <Glyph state={row.doing || "mounted"} /> #{row.thread} {row.name && <q>{row.name}</q>}
+            <Glyph state={row.doing || "mounted"} /> <ThreadLink id={row.thread} store={store} /> {row.name && <q>{row.name}</q>}
             <span class="dim">
               {" "}
               {row.reason === "monopoly" ? "computes " : row.doing !== "mounted" && `${row.doing} `}
@@ -62,5 +64,45 @@ function Carrier({ row, several }: { row: CarrierRow; several: boolean }) {
         {short(row.switches)}/s
       </span>
     </div>
+  );
+}
+
+/** What the letters of a lane mean: how high each stands, from 0 to 1, and in which colour. */
+const looks: Record<string, { name: string; height: number; colour: string }> = {
+  i: { name: "idle", height: 0.1, colour: "done" },
+  s: { name: "idle, but switched threads meanwhile", height: 0.4, colour: "mounted" },
+  r: { name: "running", height: 0.7, colour: "mounted" },
+  c: { name: "computing for long", height: 1, colour: "runnable" },
+  p: { name: "held by a thread that blocks", height: 1, colour: "pinned" },
+};
+
+const most = 60;
+const high = 14;
+
+/** Lane draws what a carrier did at the newest looks, one bar each, the newest on the right. A cross-bar marks those in which it was held. */
+function Lane({ past, every }: { past: string; every: number }) {
+  const letters = [...past].slice(-most);
+  const told = Object.entries(looks)
+    .map(([letter, look]) => ({ ...look, n: letters.filter((l) => l === letter).length }))
+    .filter(({ n }) => n > 0)
+    .map(({ name, n }) => `${name} ${percent(n / letters.length)}`)
+    .join(", ");
+  const about = letters.length === 0 ? "nothing is known of the last minute" : `of ${count(letters.length)} looks, ${duration(every * 1e6)} apart: ${told}`;
+  return (
+    <svg class="lane" viewBox={`0 0 ${most} ${high}`} preserveAspectRatio="none" role="img" aria-label={about}>
+      <title>{about}</title>
+      {letters.map((letter, i) => {
+        const look = looks[letter];
+        if (!look) return null;
+        const h = Math.max(1, look.height * high);
+        const x = most - letters.length + i;
+        return (
+          <g key={i} class={`state-${look.colour}`}>
+            <rect x={x} y={high - h} width={0.9} height={h} fill="currentColor" />
+            {letter === "p" && <rect class="bar" x={x} y={high * 0.35} width={0.9} height={2} />}
+          </g>
+        );
+      })}
+    </svg>
   );
 }

@@ -1,6 +1,7 @@
-import { base, clock, count, duration, leaf } from "./format";
+import { base, clock, count, duration, leaf, short } from "./format";
 import { Empty } from "./panel";
 import type { PinSites, Place, Warnings } from "./protocol";
+import type { Store } from "./store";
 
 /** Pins lists the places where threads blocked and held their carriers, until they went on. */
 export function Pins({ sites, held }: { sites: PinSites; held: boolean }) {
@@ -19,6 +20,7 @@ export function Pins({ sites, held }: { sites: PinSites; held: boolean }) {
               <th scope="col">times</th>
               <th scope="col">in sum</th>
               <th scope="col">longest</th>
+              <th scope="col" title="threads that waited for a carrier meanwhile">victims</th>
             </tr>
           </thead>
           <tbody>
@@ -31,6 +33,7 @@ export function Pins({ sites, held }: { sites: PinSites; held: boolean }) {
                 <td>{count(row.count)}</td>
                 <td>{duration(row.total)}</td>
                 <td>{duration(row.longest)}</td>
+                <td>{short(row.victims)}</td>
               </tr>
             ))}
           </tbody>
@@ -52,7 +55,7 @@ const implied = ["", "monopoly"];
 const mostVictims = 65_535;
 
 /** NewestWarnings lists the newest events about threads that held their carriers. */
-export function NewestWarnings({ warnings }: { warnings: Warnings }) {
+export function NewestWarnings({ warnings, store }: { warnings: Warnings; store: Store }) {
   if (warnings.rows.length === 0 && warnings.overwritten === 0) return null;
   return (
     <section class="part" id="warnings">
@@ -69,7 +72,7 @@ export function NewestWarnings({ warnings }: { warnings: Warnings }) {
               </span>
             </p>
             <p class="at">
-              <Where place={w} /> <span class="dim">#{w.thread}</span> {w.name && <q>{w.name}</q>}
+              <Where place={w} /> <ThreadLink id={w.thread} store={store} /> {w.name && <q>{w.name}</q>}
             </p>
           </li>
         ))}
@@ -81,6 +84,15 @@ export function NewestWarnings({ warnings }: { warnings: Warnings }) {
         </p>
       )}
     </section>
+  );
+}
+
+/** ThreadLink is a thread's number, and goes to all that is known of it. */
+export function ThreadLink({ id, store }: { id: string; store: Store }) {
+  return (
+    <button type="button" class="thread" data-thread={id} title={`all that is known of thread ${id}: vtdump --thread ${id}`} onClick={() => store.go({ thread: id })}>
+      #{id}
+    </button>
   );
 }
 

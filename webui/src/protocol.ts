@@ -63,6 +63,7 @@ export interface Limits {
   carriers: number;
   schedulers: number;
   pinSites: number;
+  pollers: number;
   delays: number;
   warnings: number;
   findings: number;
@@ -130,6 +131,7 @@ export interface Frame {
   carriers?: Carriers;
   schedulers?: Schedulers;
   pinSites?: PinSites;
+  pollers?: Pollers;
   delays?: Delays;
   warnings?: Warnings;
   findings?: Findings;
@@ -348,6 +350,7 @@ export interface CarrierRow {
   switches: number;
   events: number;
   scheduler: string;
+  past: string;
 }
 
 export interface Schedulers {
@@ -412,6 +415,27 @@ export interface PinRest {
   rows: number;
   count: number;
   total: number;
+}
+
+export interface Pollers {
+  over: number;
+  rows: PollerRow[];
+  rest: number;
+}
+
+export interface PollerRow {
+  number: number;
+  kind: string;
+  about: string;
+  unit: string;
+  watched: number;
+  wakeups: number;
+  ready: number;
+  failed: number;
+  last: number;
+  batches: number[];
+  wakeupRate: number;
+  readyRate: number;
 }
 
 export interface Delays {

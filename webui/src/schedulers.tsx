@@ -3,6 +3,7 @@ import { whyEmpty } from "./empty";
 import { clock, count, duration, short } from "./format";
 import { HistogramView, sentence } from "./histogram";
 import { Command, Empty, Panel } from "./panel";
+import { PollerList } from "./pollers";
 import type { Delays, FigureTerm, SchedulerRow } from "./protocol";
 import type { State } from "./store";
 
@@ -47,6 +48,7 @@ export function Schedulers({ state }: { state: State }) {
           ))}
           {(schedulers?.rest ?? 0) > 0 && <p class="rest">{count(schedulers?.rest ?? 0)} more schedulers, with fewer threads</p>}
           {delays && <ByScope delays={delays} />}
+          {state.pollers && <PollerList pollers={state.pollers} />}
         </>
       )}
     </Panel>

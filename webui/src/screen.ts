@@ -2,7 +2,7 @@
 const needs: Record<string, string[]> = {
   timeline: ["points"],
   carriers: ["carriers", "pinSites", "warnings"],
-  schedulers: ["delays"],
+  schedulers: ["delays", "pollers"],
   events: ["events"],
   findings: ["findings"],
 };

@@ -3,7 +3,7 @@ import type { Link, Listener } from "./connection";
 import { apply } from "./delta";
 import { extend, noHistory } from "./history";
 import type { History } from "./history";
-import type { Calls, Carriers, Config, Delays, Events, Findings, Frame, Groups, PinSites, Problem, Process, ProcessRow, Schedulers, Scopes, Stack, Warnings } from "./protocol";
+import type { Calls, Carriers, Config, Delays, Events, Findings, Frame, Groups, PinSites, Pollers, Problem, Process, ProcessRow, Schedulers, Scopes, Stack, Warnings } from "./protocol";
 import { readRoute, writeRoute } from "./route";
 import type { Route } from "./route";
 import { readOpen } from "./scoperows";
@@ -27,6 +27,7 @@ export interface State {
   carriers: Carriers | null;
   schedulers: Schedulers | null;
   pinSites: PinSites | null;
+  pollers: Pollers | null;
   delays: Delays | null;
   warnings: Warnings | null;
   findings: Findings | null;
@@ -45,6 +46,7 @@ const empty = {
   carriers: null,
   schedulers: null,
   pinSites: null,
+  pollers: null,
   delays: null,
   warnings: null,
   findings: null,
@@ -53,7 +55,7 @@ const empty = {
 };
 
 /** The members of frames that are kept as they come. */
-const members = ["processes", "process", "scopes", "groups", "stack", "flame", "callers", "carriers", "schedulers", "pinSites", "delays", "warnings", "findings", "events"] as const;
+const members = ["processes", "process", "scopes", "groups", "stack", "flame", "callers", "carriers", "schedulers", "pinSites", "pollers", "delays", "warnings", "findings", "events"] as const;
 
 /** Store holds the page's state, follows the URL, and tells one view tree when to draw again. */
 export class Store implements Listener {
