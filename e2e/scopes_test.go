@@ -45,7 +45,7 @@ func TestScopesFoldAndBecomeAMap(t *testing.T) {
 	})
 
 	b.step("the map", func() {
-		b.do(chromedp.KeyEvent("t"))
+		b.do(chromedp.KeyEvent("v"))
 		b.until("boxes", `location.hash.includes("map=threads") && document.querySelectorAll("#scopes .map-boxes g[role=treeitem]").length > 5`)
 		// The area of a box without others in it is as its threads: compare the two largest such siblings.
 		b.until("areas as threads", `(() => {
@@ -72,7 +72,7 @@ func TestScopesFoldAndBecomeAMap(t *testing.T) {
 		b.text(`(s => { s.value = "parked"; s.dispatchEvent(new Event("change", { bubbles: true })); })(document.querySelectorAll(".map-look select")[1])`)
 		b.until("the share of a state", `location.hash.includes("map=threads.parked") && document.querySelector(".map-legend").innerText.includes("parked")`)
 		b.picture("scopes-share")
-		b.do(chromedp.KeyEvent("t"))
+		b.do(chromedp.KeyEvent("v"))
 		b.until("the tree", `scope("root/shop")`)
 	})
 	if bad := b.complaints(); len(bad) > 0 {

@@ -15,7 +15,7 @@ addKeys(
   { keys: ["+"], words: "show more scopes below this one", place: "scopes", when: (c) => (chosenScope(c.state)?.hidden ?? 0) > 0, act: more },
   { keys: ["Home"], words: "first scope", place: "scopes", when: inTree, act: (c) => step(c, -Infinity) },
   { keys: ["End"], words: "last scope", place: "scopes", when: inTree, act: (c) => step(c, +Infinity) },
-  { keys: ["t"], words: (c) => (inMap(c.state.route) ? "show the scopes as a tree" : "show the scopes as a treemap"), place: "scopes", foot: true, act: ({ state, store }) => store.go({ map: inMap(state.route) ? "" : "threads" }) },
+  { keys: ["v"], words: (c) => (inMap(c.state.route) ? "show the scopes as a tree" : "show the scopes as a treemap"), place: "scopes", foot: true, act: ({ state, store }) => store.go({ map: inMap(state.route) ? "" : "threads" }) },
   { keys: ["j", "ArrowDown"], words: "scope below", place: "scopes", when: (c) => inMap(c.state.route), act: (c) => beside(c, 0, +1) },
   { keys: ["k", "ArrowUp"], words: "scope above", place: "scopes", when: (c) => inMap(c.state.route), act: (c) => beside(c, 0, -1) },
   { keys: ["ArrowRight"], words: "scope to the right", place: "scopes", when: (c) => inMap(c.state.route), act: (c) => beside(c, +1, 0) },

@@ -50,10 +50,10 @@ export function Scopes({ state, store, active, activate }: ScopesProps) {
         <>
           Scopes
           <span class="switch" role="group" aria-label="how scopes are shown">
-            <button type="button" aria-pressed={!map} onClick={() => store.go({ map: "" })} title="as a tree (t)">
+            <button type="button" aria-pressed={!map} onClick={() => store.go({ map: "" })} title="as a tree (v)">
               tree
             </button>
-            <button type="button" aria-pressed={map} onClick={() => store.go({ map: route.map || "threads" })} title="as a treemap (t)">
+            <button type="button" aria-pressed={map} onClick={() => store.go({ map: route.map || "threads" })} title="as a treemap (v)">
               map
             </button>
           </span>
@@ -63,16 +63,19 @@ export function Scopes({ state, store, active, activate }: ScopesProps) {
         map ? (
           <>{count(rows[0]?.total ?? 0)} threads</>
         ) : (
-          <label title={over ? "the order is held while you point at the tree" : "which scope stands first"}>
-            {over ? "held " : "by "}
-            <select id="order" value={route.order || state.config?.orders[0]?.name} onChange={(e) => store.go({ order: e.currentTarget.value === state.config?.orders[0]?.name ? "" : e.currentTarget.value })}>
-              {(state.config?.orders ?? []).map((o) => (
-                <option key={o.name} value={o.name} title={o.about}>
-                  {orderWords[o.name] ?? o.name}
-                </option>
-              ))}
-            </select>
-          </label>
+          <select
+            id="order"
+            aria-label="order of scopes"
+            title={over ? "the order is held while you point at the tree" : "which scope stands first"}
+            value={route.order || state.config?.orders[0]?.name}
+            onChange={(e) => store.go({ order: e.currentTarget.value === state.config?.orders[0]?.name ? "" : e.currentTarget.value })}
+          >
+            {(state.config?.orders ?? []).map((o) => (
+              <option key={o.name} value={o.name} title={o.about}>
+                by {orderWords[o.name] ?? o.name}
+              </option>
+            ))}
+          </select>
         )
       }
       active={active}

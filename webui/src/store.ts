@@ -6,6 +6,7 @@ import type { History } from "./history";
 import type { Calls, Carriers, Config, Delays, Events, Findings, Frame, Groups, PinSites, Pollers, Problem, Process, ProcessRow, Schedulers, Scopes, Stack, Warnings } from "./protocol";
 import { readRoute, writeRoute } from "./route";
 import type { Route } from "./route";
+import { marksOf } from "./marks";
 import { readOpen } from "./scoperows";
 import { Screen } from "./screen";
 
@@ -104,7 +105,7 @@ export class Store implements Listener {
   private ask(): void {
     const { process, scope, group, filter, order, view, func, frames, groupOrder } = this.state.route;
     const panels = this.screen.wanted(view);
-    this.connection.subscribe({ process, scope, group, filter, order, open: readOpen(this.state.route), func: view === "graph" ? func : "", runtime: frames === "all", groupOrder, panels });
+    this.connection.subscribe({ process, scope, group, filter, order, open: readOpen(this.state.route), func: view === "graph" ? func : "", runtime: frames === "all", groupOrder, marks: marksOf(this.state.process?.key ?? "").map((m) => m.at), panels });
   }
 
   /** drawn tells that the page may have new elements. */
@@ -140,6 +141,7 @@ export class Store implements Listener {
     const rejoined = this.rejoined;
     this.rejoined = false;
     this.set(state);
+    if (before?.key !== this.state.process?.key && marksOf(this.state.process?.key ?? "").length > 0) this.ask(); // its marks are known now
     this.settle(before, rejoined);
   }
 

@@ -1,4 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
+import { Diff } from "./diff";
 import { Flame } from "./flame";
 import { CallGraph } from "./graph";
 import { Groups } from "./groups";
@@ -26,6 +27,7 @@ export const views: [View, ...View[]] = [
   { name: "groups", title: "Stack groups", about: "threads with the same stack, state and reason, most first", show: Groups },
   { name: "flame", title: "Flame graph", about: "all stacks merged: each call as wide as it has threads, or as they wait", show: Flame },
   { name: "graph", title: "Call graph", about: "all stacks merged to boxes of calls without branches; around one function its callers and callees", show: CallGraph },
+  { name: "diff", title: "What changed", about: "scopes and stacks that are new, gone, grew or shrank since a moment", show: Diff },
 ];
 
 /** chosenView is the view that the route names. */
