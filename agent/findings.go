@@ -182,7 +182,12 @@ func (v *view) sinceWhen(f *dump.Findings) {
 func (v *view) findings() *Findings {
 	out := &Findings{Rows: []FindingRow{}, Unjudged: []UnjudgedRow{}}
 	if v.found == nil {
-		out.Missing = "Nothing was judged yet."
+		switch out.Missing = "Nothing was judged yet."; {
+		case v.from.past != nil:
+			out.Missing = "A recording is not judged here: the findings of a bundle are in it, vtdump findings."
+		case v.kept && v.snapshot == nil:
+			out.Missing = v.missing
+		}
 		return out
 	}
 	out.Over = int64(v.found.Over)

@@ -15,7 +15,7 @@ const (
 	// longestLine is how long a recording is read for its time line.
 	longestLine = 30 * time.Second
 	// finestLine is the least between two points of it.
-	finestLine = 10 * time.Millisecond
+	finestLine = 50 * time.Millisecond
 )
 
 // drawLine makes the time line of a recording, once, in a goroutine of its own, and shows what it has now and then.

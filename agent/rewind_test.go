@@ -104,10 +104,14 @@ func TestAMomentHasTheFiltersThatWereUsedThen(t *testing.T) {
 	s := serve(t, a)
 	tab := connect(t, s)
 	tab.rewind("", 0, "state=blocked")
-	tab.framesUntil("filtered", func() bool { return tab.whole.Groups != nil && tab.whole.Groups.Total == 20 && tab.whole.Moment.Kept > 1 })
+	tab.framesUntil("filtered", func() bool {
+		return tab.whole.Groups != nil && tab.whole.Groups.Total == 20 && tab.whole.Moment.Kept > 1
+	})
 	then := tab.whole.Process.Snapshot.Time
 	tab.rewind("", then, "state=blocked")
-	tab.framesUntil("filtered then", func() bool { return tab.whole.Moment.Shown == then && tab.whole.Groups.Total == 20 && tab.whole.Groups.Filter == "state=blocked" })
+	tab.framesUntil("filtered then", func() bool {
+		return tab.whole.Moment.Shown == then && tab.whole.Groups.Total == 20 && tab.whole.Groups.Filter == "state=blocked"
+	})
 	get(t, fmt.Sprintf("%s/api/v1/processes/%s/dump?at=%d&filter=state%%3Dblocked", s.URL, tab.whole.Process.Key, then), 200)
 	tab.rewind("", then, "state=mounted")
 	tab.framesUntil("why not", func() bool { return strings.Contains(tab.whole.Groups.Missing, "not kept with this filter") })
@@ -122,7 +126,9 @@ func TestAPageGoesToAnyMomentOfARecording(t *testing.T) {
 	for _, v := range a.views() {
 		tab := connect(t, s)
 		tab.rewind(v.row.Key, 0, "")
-		tab.framesUntil("a time line", func() bool { return tab.whole.Points != nil && tab.whole.Moment.Newest > 0 && tab.whole.Moment.Note == "" && len(tab.whole.Points.Time) > 0 })
+		tab.framesUntil("a time line", func() bool {
+			return tab.whole.Points != nil && tab.whole.Moment.Newest > 0 && tab.whole.Moment.Note == "" && len(tab.whole.Points.Time) > 0
+		})
 		w := tab.whole
 		if n := len(w.Points.Time); n > 20 || w.Points.Counts[flight.StateBlocked][n-1] != 20 || w.Points.Counts[flight.StateTimedParked][n-1]+w.Points.Counts[flight.StateParked][n-1] != 79 {
 			t.Errorf("%s: the time line has %d points, the last %v; want at most 20, with 20 blocked and 79 parked", v.row.Key, n, w.Points.Counts)

@@ -108,7 +108,12 @@ func (v *view) schedulers() *Schedulers {
 	out := &Schedulers{Rows: []SchedulerRow{}, Rest: v.told.rest}
 	if len(v.told.schedulers) == 0 {
 		out.Missing = cmp.Or(v.seen.none, "No scheduler has told any figures, so far.")
-		if v.row.Gone > 0 {
+		switch {
+		case v.from.past != nil:
+			out.Missing = "A recording does not have the figures of schedulers: the time line has delays."
+		case v.kept && v.snapshot == nil:
+			out.Missing = v.missing
+		case v.row.Gone > 0:
 			out.Missing = "No scheduler was left at the end."
 		}
 		return out

@@ -2,6 +2,7 @@ import { addKeys, everywhere } from "./keys";
 import type { Context } from "./keys";
 import { chosenGroup } from "./groups";
 import "./scopekeys";
+import "./rewind";
 import { chosenScope } from "./scopes";
 import type { Store } from "./store";
 import { choices, chooseTheme, chosenTheme } from "./theme";

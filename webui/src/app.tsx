@@ -8,6 +8,7 @@ import { Header } from "./header";
 import { Events } from "./events";
 import { keyFor } from "./keys";
 import type { Context, PanelName } from "./keys";
+import { MomentBar } from "./moment";
 import { Overlays } from "./overlays";
 import { Schedulers } from "./schedulers";
 import { Scopes } from "./scopes";
@@ -39,12 +40,13 @@ export function App({ state, store }: { state: State; store: Store }) {
   }, []);
 
   const view = chosenView(state);
-  const stale = state.link.how === "lost" || (state.process?.gone ?? 0) > 0;
+  const stale = state.link.how === "lost" || ((state.process?.gone ?? 0) > 0 && state.process?.status !== "recorded");
   return (
     <div class={stale ? "app stale" : "app"}>
       <Header state={state} pick={pick} filter={(filter) => store.go({ filter })} />
       <Banner state={state} pick={pick} />
-      <Timeline state={state} />
+      <Timeline state={state} store={store} />
+      <MomentBar state={state} store={store} />
       <main>
         <div class="left">
           <Scopes state={state} store={store} active={panel === "scopes"} activate={() => activate("scopes")} />

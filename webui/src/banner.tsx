@@ -47,7 +47,7 @@ export function Banner({ state, pick }: BannerProps) {
         </p>
       )}
       {process?.missing && <p class="bad">{process.missing}</p>}
-      {process && !process.missing && process.gone > 0 && (
+      {process && !process.missing && process.gone > 0 && process.status !== "recorded" && (
         <p class="bad" id="gone">
           {process.program} (pid {process.pid}){" "}
           {process.status === "ended" ? `ended at ${clock(process.gone)}.` : `was killed at ${clock(process.gone)}: by a signal, a crash, or a return from main without flight.Close.`}{" "}
@@ -73,7 +73,7 @@ export function Banner({ state, pick }: BannerProps) {
       {process && process.snapshot.time > 0 && !process.snapshot.complete && (
         <p class="info">incomplete: {process.snapshot.incomplete.join("; ")}</p>
       )}
-      {state.link.how === "live" && process && !process.missing && process.gone === 0 && process.snapshot.time > 0 && (
+      {state.link.how === "live" && process && !process.missing && process.gone === 0 && process.snapshot.time > 0 && state.route.at === "" && (
         <Age state={state} />
       )}
     </div>

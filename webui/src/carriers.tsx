@@ -17,13 +17,13 @@ export function Carriers({ state, store }: { state: State; store: Store }) {
     <Panel
       id="carriers"
       title="Carriers"
-      note={carriers && `${count(carriers.busy)} of ${count(carriers.total)} ${gone ? "were busy" : "busy"}`}
-      foot={state.process && !state.process.missing && <Command line={commandLine(state, "scheduler", {})} />}
+      note={carriers && carriers.total > 0 && `${count(carriers.busy)} of ${count(carriers.total)} ${gone ? "were busy" : "busy"}`}
+      foot={state.process && !state.process.missing && state.route.at === "" && <Command line={commandLine(state, "scheduler", {})} />}
     >
       {!carriers || carriers.rows.length === 0 ? (
         <Empty>
           {whyEmpty(state) ||
-            (gone ? "No carriers were left at the end." : "No carriers: the process has not started a thread yet.")}
+            (state.process?.status === "recorded" ? "A recording tells which threads were mounted, and not their carriers." : gone ? "No carriers were left at the end." : "No carriers: the process has not started a thread yet.")}
         </Empty>
       ) : (
         <div class={several ? "list several" : "list"}>

@@ -26,7 +26,7 @@ export function Events({ state }: { state: State }) {
           </a>
         )
       }
-      foot={process && !process.missing && <Command line={commandLine(state, "events --stats", {})} />}
+      foot={process && !process.missing && state.route.at === "" && <Command line={commandLine(state, "events --stats", {})} />}
     >
       {!events || events.rows.length === 0 ? (
         <Empty>{whyEmpty(state) || "The first counts are on their way."}</Empty>

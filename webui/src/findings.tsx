@@ -15,7 +15,7 @@ export function Findings({ state, store }: { state: State; store: Store }) {
       id="findings"
       title={rows.length === 1 ? "1 finding" : rows.length > 1 ? `${count(rows.length + (findings?.rest ?? 0))} findings` : "Findings"}
       note={worst && <b class={`severity-${worst}`}>{worst}</b>}
-      foot={process && !process.missing && <Command line={commandLine(state, "findings", {})} />}
+      foot={process && !process.missing && state.route.at === "" && <Command line={commandLine(state, "findings", {})} />}
     >
       {rows.length === 0 ? (
         <Empty>{why(state, findings)}</Empty>

@@ -11,6 +11,11 @@ function badge(state: State): { word: string; kind: string; about: string } {
   if (link.how !== "live") return { word: "STALE", kind: "stale", about: "not connected to vtserve; these figures are old" };
   if (!process) return { word: "WAITING", kind: "unknown", about: "connected; no figures yet" };
   if (process.missing) return { word: "GONE", kind: "killed", about: process.missing };
+  if (state.route.at !== "") {
+    return state.paused
+      ? { word: "PAUSED", kind: "paused", about: "the page stays as it was when you paused it; space goes on" }
+      : { word: "REWIND", kind: "past", about: "the page shows a moment of the past; Esc leads back" };
+  }
   switch (process.status) {
     case "running":
       return { word: "LIVE", kind: "running", about: "the process runs; figures are renewed each second" };

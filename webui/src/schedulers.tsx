@@ -37,7 +37,7 @@ export function Schedulers({ state }: { state: State }) {
           </span>
         )
       }
-      foot={process && !process.missing && <Command line={commandLine(state, "scheduler", {})} />}
+      foot={process && !process.missing && state.route.at === "" && <Command line={commandLine(state, "scheduler", {})} />}
     >
       {rows.length === 0 ? (
         <Empty>{whyEmpty(state) || schedulers?.missing || "The first figures are on their way."}</Empty>

@@ -8,7 +8,7 @@ const needs: Record<string, string[]> = {
 };
 
 /** What other parts of the page need too, such as the keyboard and the banners. */
-const always = ["scopes", "groups", "stack", "schedulers"];
+const always = ["moment", "scopes", "groups", "stack", "schedulers"];
 
 /** The members that only one view of the middle shows, by its name. */
 const ofViews: Record<string, string[]> = {

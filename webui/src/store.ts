@@ -3,7 +3,7 @@ import type { Link, Listener } from "./connection";
 import { apply } from "./delta";
 import { extend, noHistory } from "./history";
 import type { History } from "./history";
-import type { Calls, Carriers, Config, Delays, Events, Findings, Frame, Groups, PinSites, Pollers, Problem, Process, ProcessRow, Schedulers, Scopes, Stack, Warnings } from "./protocol";
+import type { Calls, Carriers, Config, Delays, Events, Findings, Frame, Groups, Moment, PinSites, Pollers, Problem, Process, ProcessRow, Schedulers, Scopes, Stack, Warnings } from "./protocol";
 import { readRoute, writeRoute } from "./route";
 import type { Route } from "./route";
 import { marksOf } from "./marks";
@@ -20,6 +20,8 @@ export interface State {
   lost: number;
   processes: ProcessRow[] | null;
   process: Process | null;
+  moment: Moment | null;
+  paused: boolean; // the moment that is shown was now when the user said pause
   scopes: Scopes | null;
   groups: Groups | null;
   stack: Stack | null;
@@ -39,6 +41,8 @@ export interface State {
 
 const empty = {
   process: null,
+  moment: null,
+  paused: false,
   scopes: null,
   groups: null,
   stack: null,
@@ -56,7 +60,7 @@ const empty = {
 };
 
 /** The members of frames that are kept as they come. */
-const members = ["processes", "process", "scopes", "groups", "stack", "flame", "callers", "carriers", "schedulers", "pinSites", "pollers", "delays", "warnings", "findings", "events"] as const;
+const members = ["processes", "process", "moment", "scopes", "groups", "stack", "flame", "callers", "carriers", "schedulers", "pinSites", "pollers", "delays", "warnings", "findings", "events"] as const;
 
 /** Store holds the page's state, follows the URL, and tells one view tree when to draw again. */
 export class Store implements Listener {
@@ -96,16 +100,32 @@ export class Store implements Listener {
     this.follow(route);
   }
 
+  /** rewind shows a moment of the past, Unix milliseconds. */
+  rewind(at: number): void {
+    this.go({ at: String(Math.round(at)) });
+  }
+
+  /** pause stays at a moment that is shown. */
+  pause(at: number): void {
+    this.rewind(at);
+    this.set({ paused: true });
+  }
+
+  /** now shows what is, and compares with nothing. */
+  now(): void {
+    this.go({ at: "", from: "" });
+  }
+
   private follow(route: Route): void {
     const other = route.process !== this.state.route.process;
-    this.set({ route, moved: null, problem: null, ...(other ? empty : {}) });
+    this.set({ route, moved: null, problem: null, paused: this.state.paused && route.at === this.state.route.at, ...(other ? empty : {}) });
     this.ask();
   }
 
   private ask(): void {
-    const { process, scope, group, filter, order, view, func, frames, groupOrder } = this.state.route;
+    const { process, at, scope, group, filter, order, view, func, frames, groupOrder } = this.state.route;
     const panels = this.screen.wanted(view);
-    this.connection.subscribe({ process, scope, group, filter, order, open: readOpen(this.state.route), func: view === "graph" ? func : "", runtime: frames === "all", groupOrder, marks: marksOf(this.state.process?.key ?? "").map((m) => m.at), panels });
+    this.connection.subscribe({ process, at: Number(at) || 0, scope, group, filter, order, open: readOpen(this.state.route), func: view === "graph" ? func : "", runtime: frames === "all", groupOrder, marks: marksOf(this.state.process?.key ?? "").map((m) => m.at), panels });
   }
 
   /** drawn tells that the page may have new elements. */

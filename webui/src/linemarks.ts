@@ -1,0 +1,98 @@
+import uPlot from "uplot";
+import type { History } from "./history";
+
+/** What happened at a point beside its figures, in the order of their lanes, from the lowest up. */
+export const lanes = [
+  { name: "pinned", short: "pins", colour: "--state-pinned" },
+  { name: "monopolized", short: "monopolies", colour: "--state-runnable" },
+  { name: "starved", short: "starved", colour: "--bad" },
+] as const;
+
+const laneHeight = 4; // pixels
+
+/** colourOf reads a custom property. */
+export function colourOf(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+/** box is the part of the canvas that has the plot, in its own pixels, clipped until done is called. */
+function clipped(u: uPlot): { left: number; top: number; width: number; height: number; done: () => void } {
+  const { left, top, width, height } = u.bbox;
+  u.ctx.save();
+  u.ctx.beginPath();
+  u.ctx.rect(left, top, width, height);
+  u.ctx.clip();
+  return { left, top, width, height, done: () => u.ctx.restore() };
+}
+
+/** at is where a time, in milliseconds, lies on the canvas. */
+export function at(u: uPlot, ms: number): number {
+  return u.valToPos(ms / 1_000, "x", true);
+}
+
+/** paintLoss hatches the stretches in which events were not recorded. */
+export function paintLoss(u: uPlot, history: History): void {
+  const box = clipped(u);
+  const { ctx } = u;
+  ctx.strokeStyle = colourOf("--bad");
+  ctx.lineWidth = devicePixelRatio;
+  ctx.globalAlpha = 0.55;
+  const step = 6 * devicePixelRatio;
+  history.drops.forEach((n, i) => {
+    if (n <= 0) return;
+    const to = at(u, history.time[i] ?? 0);
+    const from = i > 0 ? at(u, history.time[i - 1] ?? 0) : to - step;
+    const right = Math.max(to, from + 3 * devicePixelRatio);
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(from, box.top, right - from, box.height);
+    ctx.clip();
+    ctx.beginPath();
+    // Lines of one grid, so that stretches side by side look like one.
+    for (let x = Math.floor((from - box.height) / step) * step; x < right; x += step) {
+      ctx.moveTo(x, box.top + box.height);
+      ctx.lineTo(x + box.height, box.top);
+    }
+    ctx.stroke();
+    ctx.restore();
+  });
+  box.done();
+}
+
+/** paintLanes marks the points at which threads were pinned, monopolized a carrier or starved, each in a lane at the bottom. */
+export function paintLanes(u: uPlot, history: History): void {
+  const box = clipped(u);
+  const height = laneHeight * devicePixelRatio;
+  lanes.forEach((lane, n) => {
+    u.ctx.fillStyle = colourOf(lane.colour);
+    const top = box.top + box.height - (n + 1) * (height + devicePixelRatio);
+    history[lane.name].forEach((count, i) => {
+      if (count > 0) u.ctx.fillRect(at(u, history.time[i] ?? 0) - devicePixelRatio, top, 2 * devicePixelRatio, height);
+    });
+  });
+  box.done();
+}
+
+/** paintMoments draws a line at the moment that is shown, and a dashed one at what it is compared with. */
+export function paintMoments(u: uPlot, shown: string, from: string): void {
+  const box = clipped(u);
+  const { ctx } = u;
+  ctx.strokeStyle = ctx.fillStyle = colourOf("--accent");
+  ctx.lineWidth = 2 * devicePixelRatio;
+  for (const [ms, dash] of [[shown, []], [from, [4, 3]]] as const) {
+    if (ms === "") continue;
+    const x = at(u, Number(ms));
+    ctx.setLineDash(dash.map((d) => d * devicePixelRatio));
+    ctx.beginPath();
+    ctx.moveTo(x, box.top);
+    ctx.lineTo(x, box.top + box.height);
+    ctx.stroke();
+    ctx.beginPath();
+    const w = 5 * devicePixelRatio;
+    ctx.moveTo(x - w, box.top);
+    ctx.lineTo(x + w, box.top);
+    ctx.lineTo(x, box.top + w);
+    ctx.fill();
+  }
+  box.done();
+}
