@@ -1,13 +1,13 @@
 /**
  * fuzzy is how well a text has the letters of a query in their order, whatever the case: the higher the better; null if it has not. Letters that follow each other
- * and those at the beginning of a word count more, and so does a short text. An empty query fits everything alike.
+ * and those at the beginning of a word count more, and so do the same case and a short text. An empty query fits everything alike.
  */
 export function fuzzy(query: string, text: string): number | null {
   const q = query.toLowerCase().replaceAll(" ", "");
   const t = text.toLowerCase();
   if (q === "") return 0;
   const whole = t.indexOf(query.toLowerCase().trim());
-  if (whole >= 0) return 1_000 + (begins(t, whole) ? 100 : 0) - whole - t.length / 100;
+  if (whole >= 0) return 1_000 + (begins(t, whole) ? 100 : 0) + (text.includes(query.trim()) ? 20 : 0) - whole - t.length / 100;
   let score = 0;
   let at = -1;
   for (const letter of q) {
