@@ -129,7 +129,7 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 		b.keys("t", "i", "m", "e", down, "\r", "\r")
 		b.until("it applied", `location.hash.includes("filter=state%3Dtimed-parked")`)
 		b.until("how many match", `/^[1-9].* match/.test(document.querySelector("#filtered")?.textContent)`)
-		b.keys("w", "a", "i", "t", "~", "x", "\r")
+		b.keys(" ", "w", "a", "i", "t", "~", "x", "\r")
 		b.until("what is wrong marked", `document.querySelector("#filter").getAttribute("aria-invalid") === "true" && document.querySelector("#wrong-filter")?.textContent.endsWith("\n"+" ".repeat(24)+"^")`)
 		b.until("and chosen in the box", `(f => f.selectionStart === 24 && f.selectionEnd === 25)(document.querySelector("#filter"))`)
 		b.keys(backspace, backspace, backspace, backspace, backspace, backspace, backspace, backspace)
