@@ -310,7 +310,7 @@ function RunBox({ run, root, calls, state, selected, matches, choose, open }: Ru
   const classes = ["run", run.from ? "" : "root", selected ? "selected" : "", hit ? "hit" : "", matches && !hit && run.from ? "miss" : ""].join(" ");
   let y = lineHeight;
   return (
-    <g class={classes} role="treeitem" aria-selected={selected !== null} aria-label={`${titleOf(end, calls)}: ${count(end.threads)} threads, most ${name}`} data-func={end.func.name} transform={`translate(${run.x} ${run.y})`}>
+    <g class={classes} role="treeitem" aria-selected={selected !== null} data-func={end.func.name} transform={`translate(${run.x} ${run.y})`}>
       <rect width={boxWidth} height={run.height} rx="4" onClick={() => choose(end)} />
       <svg x="8" y="6" width="10" height="10">
         <Glyph state={name} />

@@ -49,20 +49,26 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
       onHover={hover}
       foot={state.process && !state.process.missing && <Command line={commandLine(state, "", { scope: true, filter: true })} />}
     >
-      {groups && !whyEmpty(state) && <Tools state={state} store={store} />}
+      {groups && !whyEmpty(state) && (
+        <div class="grouphead">
+          <Tools state={state} store={store} />
+          {placed.length > 0 && (
+              <div class="row head" aria-hidden="true">
+                <span>threads</span>
+                <span>share</span>
+                <span>change</span>
+                <span>state, reason</span>
+                <span>at ‹ called by</span>
+                <span>scope</span>
+                <span>{longest ? "longest" : "median"}</span>
+              </div>
+          )}
+        </div>
+      )}
       {!groups || groups.missing || placed.length === 0 ? (
         <Empty>{why(state)}</Empty>
       ) : (
         <div class="list" role="listbox" aria-label="stack groups" data-of={groups.scope} ref={list}>
-          <div class="row head" aria-hidden="true">
-            <span>threads</span>
-            <span>share</span>
-            <span>change</span>
-            <span>state, reason</span>
-            <span>at ‹ called by</span>
-            <span>scope</span>
-            <span>{longest ? "longest" : "median"}</span>
-          </div>
           {placed.map(({ row, gone }) => (
             <div
               key={row.key}
