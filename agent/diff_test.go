@@ -18,7 +18,9 @@ func TestADiffTellsWhatChangedSinceAMoment(t *testing.T) {
 	s := serve(t, a)
 	tab := connect(t, s)
 	tab.subscribe("", "", "")
-	tab.framesUntil("a moment with all threads", func() bool { return tab.whole.Groups != nil && tab.whole.Groups.Total == 100 && tab.whole.Moment.Kept > 0 })
+	tab.framesUntil("a moment with all threads", func() bool {
+		return tab.whole.Groups != nil && tab.whole.Groups.Total == 100 && tab.whole.Moment.Kept > 0
+	})
 	then, key := tab.whole.Process.Snapshot.Time, tab.whole.Process.Key
 	for _, rec := range file.Records[80:] { // those that wait for the lock get it
 		rec.Parked(flight.Now(), flight.StateParked, flight.ReasonPark, 1, 0)
@@ -99,7 +101,9 @@ func TestWhatAClientMarksIsKept(t *testing.T) {
 	a := start(t, Options{Dirs: []string{file.Dir}})
 	tab := connect(t, serve(t, a))
 	tab.subscribe("", "", "")
-	tab.framesUntil("a moment", func() bool { return tab.whole.Moment != nil && tab.whole.Moment.Kept > 0 && tab.whole.Process.Snapshot.Time > 0 })
+	tab.framesUntil("a moment", func() bool {
+		return tab.whole.Moment != nil && tab.whole.Moment.Kept > 0 && tab.whole.Process.Snapshot.Time > 0
+	})
 	then := tab.whole.Process.Snapshot.Time
 	tab.say(fmt.Sprintf(`{"type":"subscribe","process":"","scope":"","group":"","marks":[%d]}`, then))
 	k := &shown(t, a).from.keeper

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
-	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 // mostOpen is how many scopes a client may have open.
@@ -87,7 +86,7 @@ func branches(s *dump.Snapshot, order *scopeOrder) []branch {
 	}
 	for i := range s.Groups {
 		g := &s.Groups[i]
-		if g.State == flight.StateMounted || g.State == flight.StateNew {
+		if !waits(g.State) {
 			continue // it waits for nothing
 		}
 		b := &all[g.Scope]

@@ -282,7 +282,7 @@ interface RowProps {
 }
 
 /** Each change has a shape besides its word and colour. */
-const shapes: Record<string, string> = { new: "＋", gone: "✕", grew: "▲", shrank: "▼" };
+const shapes: Record<string, string> = { new: "+", gone: "✕", grew: "▲", shrank: "▼" };
 
 function Row({ change, before, after, title, path, look, children }: RowProps) {
   const by = after - before;

@@ -310,6 +310,47 @@ export interface GroupChange {
   examples: Example[];
 }
 
+export interface Overview {
+  rows: OverviewRow[];
+}
+
+export interface ProcessRow {
+  key: string;
+  pid: number;
+  program: string;
+  status: string;
+  started: number;
+  gone: number;
+  threads: number;
+  host: string;
+  heard: number;
+}
+
+export interface OverviewRow extends ProcessRow {
+  problem: string;
+  taken: number;
+  complete: boolean;
+  counts: number[];
+  scopes: number;
+  change: number;
+  changeOver: number;
+  oldest: number;
+  rates: Rates;
+  errors: number;
+  warnings: number;
+  infos: number;
+  worst: string;
+  judged: boolean;
+  dropped: number;
+}
+
+export interface Rates {
+  starts: number;
+  ends: number;
+  switches: number;
+  events: number;
+}
+
 export interface RecorderSettings {
   format: string;
   pid: number;

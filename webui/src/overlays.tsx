@@ -7,6 +7,7 @@ import type { Context } from "./keys";
 import { Kept } from "./kept";
 import "./overlays.css";
 import { Palette } from "./palette";
+import { Processes } from "./processes";
 import { Settings } from "./settings";
 
 /** What every overlay gets. */
@@ -29,6 +30,7 @@ export interface Overlay {
 export const overlays: Overlay[] = [
   { name: "help", title: "Help", about: "show keys, words and documents", keys: ["?"], show: Help },
   { name: "palette", title: "Palette", about: "find an action, a place or a filter", keys: ["Ctrl+k", ":"], bare: true, show: Palette },
+  { name: "processes", title: "Processes", about: "show all processes beside each other", keys: ["p"], show: Processes },
   { name: "export", title: "Export", about: "take away a dump, a recording, a profile, a picture", keys: ["e"], show: Export },
   { name: "kept", title: "Recordings", about: "show recordings and incident bundles", keys: ["r"], show: Kept },
   { name: "settings", title: "Settings", about: "show and change what is recorded", keys: ["s"], show: Settings },
