@@ -206,7 +206,7 @@ function Legend({ root, calls, states, colour, narrow }: { root: Call; calls: Ca
     const sums = new Map<string, number>();
     visit(root, (call) => {
       if (call.depth === 0) return;
-      const name = colour === "state" ? (states[call.state] ?? "") : call.func.internal ? "runtimes" : isPlace(call.func) ? "no stack" : packageOf(call.func.name);
+      const name = colour === "state" ? (states[call.state] ?? "") : call.func.internal ? "runtimes" : isPlace(call.func) ? "no calls" : packageOf(call.func.name);
       sums.set(name, (sums.get(name) ?? 0) + call.weight);
     });
     return [...sums].sort((a, b) => b[1] - a[1]).map(([name]) => name);
@@ -233,7 +233,7 @@ function Legend({ root, calls, states, colour, narrow }: { root: Call; calls: Ca
       {colour === "" &&
         keys.slice(0, mostPackages).map((name) => (
           <span key={name} title={name}>
-            <i style={name === "runtimes" || name === "no stack" ? {} : { background: `hsl(${hueOf(name)} 65% 50% / 0.5)` }} /> {name.slice(name.lastIndexOf("/") + 1)}
+            <i style={name === "runtimes" || name === "no calls" ? {} : { background: `hsl(${hueOf(name)} 65% 50% / 0.5)` }} /> {name.slice(name.lastIndexOf("/") + 1)}
           </span>
         ))}
       {colour === "" && keys.length > mostPackages && <span class="dim">{count(keys.length - mostPackages)} more packages</span>}

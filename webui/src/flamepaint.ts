@@ -89,7 +89,7 @@ function ground(call: Call, p: Paint, css: (name: string) => string): [colour: s
     return [css(call.change > 0 ? "--state-blocked" : "--state-parked"), 0.15 + 0.4 * Math.sqrt(share)];
   }
   if (call.func.internal || isPlace(call.func)) return [css("--dim"), 0.2];
-  return [`hsl(${hueOf(packageOf(call.func.name))} 65% 50%)`, 0.34];
+  return [`hsl(${hueOf(packageOf(call.func.name))} 65% 50%)`, 0.24 + (0.2 * (hueOf(call.func.name) % 8)) / 8]; // functions of a package in shades of its colour
 }
 
 /** label is what stands in a call, cut to what has room. Shapes and words tell what the colour does. */

@@ -16,7 +16,7 @@ import { Glyph } from "./states";
 import type { State, Store } from "./store";
 import type { ViewProps } from "./views";
 
-const fewBoxes = 60;
+const fewBoxes = 30;
 const moreBoxes = 240;
 const letters = 36; // of a line in a box
 
@@ -235,7 +235,7 @@ function Graph({ calls, callers, state, store }: { calls: Calls; callers: Calls 
           <span>
             <span class="dim">{count(drawn.left)} smaller boxes left out</span>
             {most < moreBoxes && (
-              <button type="button" onClick={() => setMost(moreBoxes)}>
+              <button type="button" onClick={() => setMost(Math.min(moreBoxes, 3 * most))}>
                 show more
               </button>
             )}
