@@ -127,9 +127,17 @@ func (m *matching) Blocker(b flight.Blocker) string {
 		}
 	}
 	if name := m.blockers[b]; name != "" {
-		return kindName(b) + " " + strconv.Quote(name)
+		return namedBlocker(b, name)
 	}
 	return b.String()
+}
+
+// namedBlocker writes what somebody waits for: `semaphore "db"`, or of a socket its descriptor and its addresses or path.
+func namedBlocker(b flight.Blocker, name string) string {
+	if b.Kind() == flight.BlockedBySocket {
+		return kindName(b) + " " + idText(b) + " " + name
+	}
+	return kindName(b) + " " + strconv.Quote(name)
 }
 
 // The profiler labels of threads, as package sched has them.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -11,6 +12,32 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/sched"
 )
+
+func TestASocketIsToldWithItsDescriptorAndAddresses(t *testing.T) {
+	r, rd := privateRecorder(t)
+	at := netip.MustParseAddrPort
+	socket := flight.BlockSocket(12)
+	r.OpenBlocker(flight.BlockerSpec{Blocker: socket, Local: at("127.0.0.1:8080"), Remote: at("10.1.2.3:4711")}, flight.Now())
+	rec := r.GetRecord()
+	rec.Init(flight.StateRunnable, 1, 0, 0, 0, 0, flight.Now())
+	rec.Mounted(flight.Now(), 5)
+	rec.Parked(flight.Now(), flight.StateParked, flight.ReasonRead, 0, socket)
+	const want = "socket 12 127.0.0.1:8080→10.1.2.3:4711"
+	s, err := Take(t.Context(), rd, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Groups[0].Blocker; got != want {
+		t.Errorf("a snapshot has %q, want %q", got, want)
+	}
+	report, err := TakeThread(t.Context(), rd, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.For == nil || report.For.Thing != want {
+		t.Errorf("a thread waits for %+v, want %q", report.For, want)
+	}
+}
 
 func TestAFilteredSnapshotHasTheThreadsThatMatch(t *testing.T) {
 	r, rd := privateRecorder(t)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -117,7 +116,7 @@ func Take(ctx context.Context, r Source, o Options) (*Snapshot, error) {
 		if !g.mixed && g.blocker != 0 {
 			out.Blocker = g.blocker.String()
 			if name := named[g.blocker]; name != "" {
-				out.Blocker = kindName(g.blocker) + " " + strconv.Quote(name)
+				out.Blocker = namedBlocker(g.blocker, name)
 			}
 		}
 		slices.SortFunc(g.examples[:g.kept], func(a, b example) int {

@@ -192,7 +192,7 @@ func (t *waitsTaker) waiterOf(row *flight.ThreadRow, others *Reasons) (w waiter,
 			t.asked.rows[row.ID] = w
 		}
 		switch row.Blocker.Kind() {
-		case flight.BlockedByNone, flight.BlockedByTimer, flight.BlockedByFile:
+		case flight.BlockedByNone, flight.BlockedByTimer, flight.BlockedByFile, flight.BlockedBySocket:
 			others[min(row.Reason, flight.ReasonCount-1)]++
 		default:
 			return waiterOf(row), true

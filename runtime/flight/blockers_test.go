@@ -256,7 +256,7 @@ func TestABlockerTellsTheAddressesOfItsSocket(t *testing.T) {
 		local, remote netip.AddrPort
 		name          string
 	}{
-		{at("127.0.0.1:80"), at("10.1.2.3:4711"), "127.0.0.1:80 - 10.1.2.3:4711"},
+		{at("127.0.0.1:80"), at("10.1.2.3:4711"), "127.0.0.1:80→10.1.2.3:4711"},
 		{at("[::]:443"), netip.AddrPort{}, "[::]:443"},
 		{at("0.0.0.0:443"), netip.AddrPort{}, "0.0.0.0:443"},
 		{netip.AddrPort{}, at("[2001:db8::1]:53"), "[2001:db8::1]:53"},

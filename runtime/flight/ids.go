@@ -64,6 +64,7 @@ const (
 	BlockedByExchanger
 	BlockedByFuture
 	BlockedByChannel
+	BlockedBySocket
 
 	BlockerKindCount
 )
@@ -83,7 +84,7 @@ var BlockerKinds = [BlockerKindCount]BlockerInfo{
 	BlockedByLock:      {"lock", "the release of a lock", true},
 	BlockedByCondition: {"condition", "a signal of a condition", true},
 	BlockedByTimer:     {"timer", "a time", false},
-	BlockedByFile:      {"file", "readiness of a file descriptor", false},
+	BlockedByFile:      {"file", "readiness of a file descriptor, or the end of an operation on one", false},
 	BlockedByMutex:     {"mutex", "the release of a mutex", true},
 	BlockedByRWMutex:   {"rwmutex", "the release of a read-write mutex", true},
 	BlockedBySemaphore: {"semaphore", "permits of a semaphore", true},
@@ -94,6 +95,7 @@ var BlockerKinds = [BlockerKindCount]BlockerInfo{
 	BlockedByExchanger: {"exchanger", "a partner to exchange with", true},
 	BlockedByFuture:    {"future", "the result of a future", true},
 	BlockedByChannel:   {"channel", "the other side of a channel", true},
+	BlockedBySocket:    {"socket", "readiness of a socket", false},
 }
 
 const blockerIDBits = 56
@@ -120,6 +122,9 @@ func BlockAt(k BlockerKind, addr uintptr) Blocker { return MakeBlocker(k, uint64
 
 // BlockFile is the blocker of who waits for file descriptor fd.
 func BlockFile(fd uintptr) Blocker { return MakeBlocker(BlockedByFile, uint64(fd)) }
+
+// BlockSocket is the blocker of who waits for the socket with file descriptor fd.
+func BlockSocket(fd uintptr) Blocker { return MakeBlocker(BlockedBySocket, uint64(fd)) }
 
 // Limited returns the blocker for the record of who waits for b with a time limit.
 func (b Blocker) Limited() Blocker { return b | blockerLimited }

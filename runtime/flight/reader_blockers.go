@@ -74,11 +74,11 @@ func (r *Reader) Blockers() ([]BlockerRow, error) {
 	return rows, err
 }
 
-// addressName returns what a socket is called: "127.0.0.1:80 - 127.0.0.1:4711", the local address first, or "" without addresses.
+// addressName returns what a socket is called: "127.0.0.1:80→127.0.0.1:4711", the local address first, or "" without addresses.
 func addressName(local, remote netip.AddrPort) string {
 	switch {
 	case local.IsValid() && remote.IsValid():
-		return local.String() + " - " + remote.String()
+		return local.String() + "→" + remote.String()
 	case remote.IsValid():
 		return remote.String()
 	case local.IsValid():

@@ -388,6 +388,7 @@ func TestBlockers(t *testing.T) {
 		BlockScope(3):         "scope #3",
 		BlockLock(0xc0010000): "lock 0xc0010000",
 		BlockFile(7):          "file #7",
+		BlockSocket(7):        "socket #7",
 		MakeBlocker(100, 5):   "unknown(100) 0x5",
 	} {
 		if got, limited := b.String(), b.Limited().String(); got != want || limited != want {

@@ -59,7 +59,7 @@ func (r *Reader) rewriteAddresses(local, remote netip.AddrPort) (name string, l,
 	ms, m := one(remote)
 	switch {
 	case ls != "" && ms != "":
-		return ls + " - " + ms, l, m
+		return ls + "→" + ms, l, m
 	case ms != "":
 		return ms, l, m
 	}
@@ -80,6 +80,11 @@ func (r *Reader) rewriteEvents(evs []Event) {
 		switch e.Kind {
 		case EventThreadName:
 			fields, kind = Kinds[e.Kind].Fields, TextThread
+		case EventIO: // the other side, or a path
+			fields, kind = Kinds[e.Kind].Fields, TextBlocker
+			if Blocker(e.Arg).Kind() == BlockedBySocket {
+				kind = TextAddress
+			}
 		case EventMark, EventSpanBegin, EventSpanEnd:
 			if !read {
 				users, _ = r.UserKinds()

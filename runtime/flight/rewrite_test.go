@@ -18,6 +18,11 @@ func TestARewrittenReaderGivesNoOtherText(t *testing.T) {
 	r.OpenBlocker(BlockerSpec{Blocker: BlockFile(9), Local: netip.MustParseAddrPort("10.1.2.3:80"), Remote: netip.MustParseAddrPort("192.0.2.9:4711")}, Now())
 	name := TextOf("event-secret")
 	g.EmitMore(Now(), EventThreadName, 0, 0, 7, 0, name[:]...)
+	for b, with := range map[Blocker]string{BlockSocket(9): "192.0.2.9:4711", BlockFile(8): "/path/secret"} {
+		text := TextOf(with)
+		more := append([]uint64{1, 2}, text[:]...)
+		g.EmitMore(Now(), EventIO, ReasonRead, 0, 7, uint64(b), more...)
+	}
 	span := testCheckout.Begin(testCustomer.Is("customer-secret"))
 	span.End(testCustomer.Is("Ann"), testItems.Is(4))
 	id := r.Intern("string-secret")
@@ -81,6 +86,8 @@ func TestARewrittenReaderGivesNoOtherText(t *testing.T) {
 			switch e.Kind {
 			case EventThreadName:
 				all = append(all, Kinds[e.Kind].Fields[0].Text(moreOf(evs, j)))
+			case EventIO:
+				all = append(all, Kinds[e.Kind].Fields[5].Text(moreOf(evs, j)))
 			case EventSpanBegin, EventSpanEnd:
 				for _, k := range users {
 					if k.Number == uint32(e.Stack) && k.Name == "flighttest.Checkout" {
@@ -92,7 +99,7 @@ func TestARewrittenReaderGivesNoOtherText(t *testing.T) {
 	}
 	all = append(all, rd.String(id))
 	text := strings.Join(all, "\n")
-	for _, want := range []string{"thread-X", "scope-X", "scheduler-X", "lock-X", "customer=customer-X", "customer=Ann", "event-X", "items=4", "string-X", "10.1.2.3:80 - hidden\ufffd"} {
+	for _, want := range []string{"thread-X", "scope-X", "scheduler-X", "lock-X", "customer=customer-X", "customer=Ann", "event-X", "items=4", "string-X", "10.1.2.3:80→hidden\ufffd", "\nhidden\ufffd", "/path/X"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -75,7 +75,7 @@ func WrapListener(l net.Listener) (net.Listener, error) {
 		switch l.(type) {
 		case *net.TCPListener, *net.UnixListener:
 			w := &Listener{listener: l}
-			return w, w.initAs(poll.Kind{Listens: true, Interrupted: errInterrupted}, l, l.Addr().Network(), l.Addr(), nil)
+			return w, w.initAs(poll.Kind{Socket: true, Listens: true, Interrupted: errInterrupted}, l, l.Addr().Network(), l.Addr(), nil)
 		}
 	}
 	return &helpedListener{l}, nil

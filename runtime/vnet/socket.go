@@ -55,7 +55,7 @@ type socket struct {
 
 // init prepares a socket.
 func (s *socket) init(in inner, network string, local, remote net.Addr) error {
-	return s.initAs(poll.Kind{Interrupted: errInterrupted}, in, network, local, remote)
+	return s.initAs(poll.Kind{Socket: true, Interrupted: errInterrupted}, in, network, local, remote)
 }
 
 func (s *socket) initAs(kind poll.Kind, in inner, network string, local, remote net.Addr) error {

@@ -75,6 +75,7 @@ var kinds = map[flight.BlockerKind]string{
 	flight.BlockedByExchanger: "Ex",
 	flight.BlockedByFuture:    "Fut",
 	flight.BlockedByChannel:   "Ch",
+	flight.BlockedBySocket:    "Sock",
 }
 
 // A cast gives threads and locks names that do not depend on addresses and ids.

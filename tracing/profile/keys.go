@@ -97,7 +97,7 @@ func newBlockerNames(rows BlockerRows, stack func(flight.StackID) flight.Stack, 
 // told reports whether rows can tell more of a blocker than its kind: a synchronizer has a record while somebody waits for it.
 func told(k flight.BlockerKind) bool {
 	switch k {
-	case flight.BlockedByNone, flight.BlockedByThread, flight.BlockedByScope, flight.BlockedByTimer, flight.BlockedByFile:
+	case flight.BlockedByNone, flight.BlockedByThread, flight.BlockedByScope, flight.BlockedByTimer, flight.BlockedByFile, flight.BlockedBySocket:
 		return false
 	}
 	return true

@@ -35,7 +35,7 @@ type Descriptor struct {
 type Owner interface {
 	// Try reads or writes once, without blocking: where it would, it fails with EAGAIN.
 	Try(fd int, dir Direction, b []byte) (int, error)
-	// Spec describes the descriptor for the record. It is called once for each direction.
+	// Spec describes it for the record, but for the blocker itself. It is called once for each direction.
 	Spec() flight.BlockerSpec
 	// Name is what an event of a slow operation says of it: the other side, or the path.
 	Name() string
@@ -45,6 +45,7 @@ type Owner interface {
 
 // A Kind says what is special about a descriptor.
 type Kind struct {
+	Socket      bool  // dumps call it a socket, and else a file
 	Listens     bool  // package net has no operations on it that can be tried inside of its own
 	Interrupted error // of an operation whose thread was interrupted
 	Closed      error // of one after the end; nil: that of [syscall.RawConn], whatever it is
@@ -88,7 +89,7 @@ func (d *Descriptor) Init(raw syscall.RawConn, owner Owner, kind Kind) {
 			if s.again = s.err == syscall.EAGAIN; s.again {
 				s.err = nil
 				if !d.closed.Load() {
-					s.err = d.watch.Add(s.fd, dir, &s.ready, d.owner.Spec) // D2
+					s.err = d.watch.Add(s.fd, dir, &s.ready, func() flight.BlockerSpec { return d.spec(s) }) // D2
 				}
 			}
 			return true
@@ -175,7 +176,7 @@ func (d *Descriptor) wait(s *side, me *sched.Task, why flight.Reason) error {
 
 // park waits for a mark until a time, if that is not 0. That the time has passed is not an error: the deadline may have been changed meanwhile.
 func (d *Descriptor) park(s *side, me *sched.Task, why flight.Reason, until time.Duration) error {
-	p := sched.Pause{State: flight.StateParked, Reason: why, Blocker: flight.BlockFile(uintptr(s.fd))}
+	p := sched.Pause{State: flight.StateParked, Reason: why, Blocker: d.blocker(s)}
 	if until != 0 {
 		p.State = flight.StateTimedParked
 	}
@@ -202,7 +203,7 @@ func (d *Descriptor) told(s *side, why flight.Reason, n int) {
 	if s.waited == 0 {
 		return
 	}
-	sched.NoteIO(why, flight.BlockFile(uintptr(s.fd)), flight.Now().Sub(s.waited), int64(n), d.owner.Name)
+	sched.NoteIO(why, d.blocker(s), flight.Now().Sub(s.waited), int64(n), d.owner.Name)
 	s.waited = 0
 }
 
@@ -244,5 +245,18 @@ func (d *Descriptor) Deadline(dir Direction) time.Duration {
 
 // Blocker is what dumps show of a thread that waits in a direction, which is locked: the descriptor, once it was tried.
 func (d *Descriptor) Blocker(dir Direction) flight.Blocker {
-	return flight.BlockFile(uintptr(d.sides[dir].fd))
+	return d.blocker(&d.sides[dir])
+}
+
+func (d *Descriptor) blocker(s *side) flight.Blocker {
+	if d.kind.Socket {
+		return flight.BlockSocket(uintptr(s.fd))
+	}
+	return flight.BlockFile(uintptr(s.fd))
+}
+
+func (d *Descriptor) spec(s *side) flight.BlockerSpec {
+	spec := d.owner.Spec()
+	spec.Blocker = d.blocker(s)
+	return spec
 }

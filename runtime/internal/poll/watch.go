@@ -27,7 +27,7 @@ type Watch struct {
 }
 
 // Add makes a poller watch the descriptor fd in a direction, and mark r, if none does. If it is ready already, that is told at once. spec describes it for the record;
-// it is called once for each direction.
+// it is called once for each direction, and names the blocker.
 func (w *Watch) Add(fd int, dir Direction, r *Readiness, spec func() flight.BlockerSpec) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -44,7 +44,6 @@ func (w *Watch) Add(fd int, dir Direction, r *Readiness, spec func() flight.Bloc
 	}
 	w.mu.of[dir], w.mu.token[dir] = p, token
 	sp := spec()
-	sp.Blocker = flight.BlockFile(uintptr(fd))
 	for i, p := range w.mu.of {
 		if p != nil {
 			sp.Pollers[i] = uint16(p.number)
