@@ -59,6 +59,18 @@ func (rec *Record) Init(state State, id ThreadID, scope ScopeIndex, creator Thre
 	endWrite(&rec.ver, v)
 }
 
+// Hibernated makes the record, which describes no thread, describe one that is stored as bytes from t on, and waits for why where stack is. [Record.End] ends that.
+func (rec *Record) Hibernated(t Ticks, id ThreadID, why Reason, stack StackID) {
+	if rec == nil {
+		return
+	}
+	rec.Init(StateHibernated, id, 0, 0, 0, 0, t)
+	v := beginWrite(&rec.ver)
+	put32(&rec.word, uint32(StateHibernated)|uint32(why)<<8|uint32(NoCarrier)<<16)
+	put32(&rec.stack, uint32(stack))
+	endWrite(&rec.ver, v)
+}
+
 // Goroutine notes the goroutine that the thread runs on: the address of its runtime.g.
 func (rec *Record) Goroutine(g uintptr) {
 	if rec == nil {

@@ -1,0 +1,478 @@
+package durable
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/vtscope/vtscope/runtime/vthread"
+)
+
+// FileOptions say how a [FileStore] keeps entries. The zero value is usable.
+type FileOptions struct {
+	// SegmentSize is how large a file gets before the next one is begun, in bytes. Default: 64 MiB.
+	SegmentSize int64
+}
+
+// A FileStore keeps entries in a folder: files of records that are only appended to.
+//
+//	F1  A record is its length and its CRC-32C (four bytes each, little endian), and a list of entries as JSON. The entries of one Commit are one record: all of them last, or
+//	    none.
+//	F2  What Commit has returned nil for was written and synchronized. Those who commit at a time share one write and one synchronization.
+//	F3  Of the newest file the end may be missing or damaged: nobody was told that it lasts, and Load cuts it off. Damage elsewhere is an error.
+//	F4  A file NUMBER.base stands for all files of that number and before. It is written aside, synchronized and renamed: so it is whole, or not there.
+//	F5  One process uses the folder: it holds a lock on the file lock.
+type FileStore struct {
+	dir     string
+	options FileOptions
+	lock    *os.File
+	cut     int64 // bytes that Load has cut off
+
+	mu struct {
+		sync.Mutex
+		closed  bool
+		loaded  bool
+		failed  error // all commits fail
+		queue   []*commit
+		writing bool // a goroutine writes what is queued
+		written sync.WaitGroup
+
+		number  uint64 // of the newest file
+		file    *os.File
+		size    int64
+		base    uint64 // number of the base; 0: there is none
+		folding bool
+		live    int64 // size of the base
+	}
+}
+
+// A commit is a record that waits to be written.
+type commit struct {
+	record []byte
+	done   vthread.Promise[error]
+}
+
+const (
+	recordHeader = 8
+	maxRecord    = maxBytes + 1<<20
+	logSuffix    = ".log"
+	baseSuffix   = ".base"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// NewFileStore opens a folder, which it makes if there is none. The error matches [ErrInUse] if a process uses it.
+func NewFileStore(dir string, o FileOptions) (*FileStore, error) {
+	o.SegmentSize = cmp.Or(o.SegmentSize, 64<<20)
+	if o.SegmentSize < 0 {
+		return nil, fmt.Errorf("durable: file store: a segment of %d bytes", o.SegmentSize)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("durable: file store: %w", err)
+	}
+	lock, err := lockFile(filepath.Join(dir, "lock"))
+	if err != nil {
+		return nil, fmt.Errorf("durable: file store %s: %w", dir, err)
+	}
+	return &FileStore{dir: dir, options: o, lock: lock}, nil
+}
+
+// ErrInUse is what the error of [NewFileStore] matches for a folder that a process uses.
+var ErrInUse = errors.New("another process uses it")
+
+// Cut returns how many bytes Load has cut off, of a record that was being written when the process before ended.
+func (s *FileStore) Cut() int64 { return s.cut }
+
+// files returns the numbers of the files that count (F4), in order, and removes the others.
+func (s *FileStore) files() (base uint64, logs []uint64, err error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return 0, nil, err
+	}
+	var bases []uint64
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasSuffix(name, ".tmp") {
+			if err := os.Remove(filepath.Join(s.dir, name)); err != nil {
+				return 0, nil, err
+			}
+			continue
+		}
+		suffix := filepath.Ext(name)
+		n, bad := strconv.ParseUint(strings.TrimSuffix(name, suffix), 10, 64)
+		switch {
+		case bad != nil:
+		case suffix == baseSuffix:
+			bases = append(bases, n)
+		case suffix == logSuffix:
+			logs = append(logs, n)
+		}
+	}
+	slices.Sort(logs)
+	if len(bases) > 0 {
+		base = slices.Max(bases)
+	}
+	for _, n := range bases {
+		if n < base {
+			err = errors.Join(err, os.Remove(s.path(n, baseSuffix)))
+		}
+	}
+	logs = slices.DeleteFunc(logs, func(n uint64) bool {
+		if n <= base {
+			err = errors.Join(err, os.Remove(s.path(n, logSuffix)))
+		}
+		return n <= base
+	})
+	return base, logs, err
+}
+
+func (s *FileStore) path(number uint64, suffix string) string {
+	return filepath.Join(s.dir, fmt.Sprintf("%012d%s", number, suffix))
+}
+
+// Load is that of a [Store].
+func (s *FileStore) Load(f func(Entry) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.loaded {
+		return errors.New("durable: file store: loaded twice")
+	}
+	base, logs, err := s.files()
+	if err != nil {
+		return fmt.Errorf("durable: file store: %w", err)
+	}
+	if base > 0 {
+		if s.mu.live, err = readRecords(s.path(base, baseSuffix), false, f); err != nil {
+			return err
+		}
+	}
+	for i, n := range logs {
+		newest := i == len(logs)-1
+		path := s.path(n, logSuffix)
+		size, err := readRecords(path, newest, f)
+		if err != nil {
+			return err
+		}
+		if newest {
+			if err := s.truncate(path, size); err != nil {
+				return fmt.Errorf("durable: file store: %w", err)
+			}
+		}
+	}
+	s.mu.base = base
+	s.mu.number = base
+	if len(logs) > 0 {
+		s.mu.number = logs[len(logs)-1]
+	}
+	s.mu.loaded = true
+	return s.rotateLocked()
+}
+
+// truncate cuts off what is no record (F3).
+func (s *FileStore) truncate(path string, size int64) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() == size {
+		return err
+	}
+	s.cut = info.Size() - size
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(size), f.Sync(), f.Close())
+}
+
+// readRecords calls f with the entries of a file, and returns how many bytes of it are records.
+func readRecords(path string, newest bool, f func(Entry) error) (size int64, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return 0, fmt.Errorf("durable: file store: %w", err)
+	}
+	defer file.Close()
+	r := bufio.NewReaderSize(file, 1<<20)
+	for {
+		record, err := readRecord(r)
+		switch {
+		case err == io.EOF:
+			return size, nil
+		case err != nil && newest:
+			return size, nil // F3
+		case err != nil:
+			return size, fmt.Errorf("durable: file store: %s at byte %d: %w", path, size, err)
+		}
+		var entries []Entry
+		if err := json.Unmarshal(record, &entries); err != nil {
+			return size, fmt.Errorf("durable: file store: %s at byte %d: %w: %w", path, size, ErrDamaged, err)
+		}
+		for _, e := range entries {
+			if err := f(e); err != nil {
+				return size, fmt.Errorf("durable: file store: %s at byte %d: %w", path, size, err)
+			}
+		}
+		size += int64(recordHeader + len(record))
+	}
+}
+
+// readRecord returns the next record; io.EOF after the last, and else [ErrDamaged] or an error of reading.
+func readRecord(r io.Reader) ([]byte, error) {
+	var header [recordHeader]byte
+	switch _, err := io.ReadFull(r, header[:]); {
+	case err == io.ErrUnexpectedEOF:
+		return nil, ErrDamaged
+	case err != nil:
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint32(header[:])
+	if n == 0 || n > maxRecord {
+		return nil, ErrDamaged
+	}
+	var record []byte
+	for len(record) < int(n) { // what is damaged does not say how much is allocated
+		at := len(record)
+		record = append(record, make([]byte, min(int(n)-at, 1<<20))...)
+		if _, err := io.ReadFull(r, record[at:]); err != nil {
+			return nil, ErrDamaged
+		}
+	}
+	if crc32.Checksum(record, castagnoli) != binary.LittleEndian.Uint32(header[4:]) {
+		return nil, ErrDamaged
+	}
+	return record, nil
+}
+
+func newRecord(entries []Entry) ([]byte, error) {
+	text, err := json.Marshal(entries)
+	if err != nil {
+		return nil, fmt.Errorf("durable: file store: %w", err)
+	}
+	if len(text) > maxRecord {
+		return nil, fmt.Errorf("durable: file store: %w: %d bytes", ErrTooLarge, len(text))
+	}
+	record := make([]byte, recordHeader, recordHeader+len(text))
+	binary.LittleEndian.PutUint32(record, uint32(len(text)))
+	binary.LittleEndian.PutUint32(record[4:], crc32.Checksum(text, castagnoli))
+	return append(record, text...), nil
+}
+
+// Commit is that of a [Store]. A thread parks in it.
+func (s *FileStore) Commit(entries ...Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	record, err := newRecord(entries)
+	if err != nil {
+		return err
+	}
+	c := &commit{record: record}
+	s.mu.Lock()
+	switch {
+	case s.mu.closed:
+		err = ErrClosed
+	case s.mu.failed != nil:
+		err = s.mu.failed
+	case !s.mu.loaded:
+		err = errors.New("durable: file store: Commit before Load")
+	}
+	if err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	s.mu.queue = append(s.mu.queue, c)
+	if !s.mu.writing {
+		s.mu.writing = true
+		s.mu.written.Add(1)
+		go s.write()
+	}
+	s.mu.Unlock()
+	for {
+		failed, err := c.done.Future.Get()
+		if err == nil {
+			return failed
+		}
+		// The thread was interrupted, which does not undo what is under way.
+		defer vthread.Current().Interrupt()
+	}
+}
+
+// write writes what is queued until nothing is.
+func (s *FileStore) write() {
+	defer s.mu.written.Done()
+	for {
+		s.mu.Lock()
+		batch := s.mu.queue
+		s.mu.queue = nil
+		if len(batch) == 0 {
+			s.mu.writing = false
+			s.mu.Unlock()
+			return
+		}
+		failed, file := s.mu.failed, s.mu.file
+		s.mu.Unlock()
+		var n int64
+		if failed == nil {
+			n, failed = writeAll(file, batch)
+		}
+		s.mu.Lock()
+		if failed != nil && s.mu.failed == nil {
+			s.mu.failed = fmt.Errorf("durable: file store: %w", failed)
+		}
+		failed = s.mu.failed
+		if s.mu.size += n; failed == nil && s.mu.size >= s.options.SegmentSize {
+			if err := s.rotateLocked(); err != nil {
+				s.mu.failed = err // these have lasted: the next ones do not
+			}
+		}
+		s.mu.Unlock()
+		for _, c := range batch {
+			c.done.Complete(failed)
+		}
+	}
+}
+
+// writeAll writes and synchronizes (F2).
+func writeAll(f *os.File, batch []*commit) (n int64, err error) {
+	var all []byte
+	for _, c := range batch {
+		all = append(all, c.record...)
+	}
+	if _, err = f.Write(all); err == nil {
+		err = f.Sync()
+	}
+	return int64(len(all)), err
+}
+
+// rotateLocked begins the next file, and folds those before if they are worth it.
+func (s *FileStore) rotateLocked() error {
+	next := s.mu.number + 1
+	f, err := os.OpenFile(s.path(next, logSuffix), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		err = syncDir(s.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("durable: file store: %w", err)
+	}
+	if s.mu.file != nil {
+		err = s.mu.file.Close()
+	}
+	s.mu.file, s.mu.number, s.mu.size = f, next, 0
+	if err == nil && !s.mu.folding && s.worthFoldingLocked() {
+		s.mu.folding = true
+		s.mu.written.Add(1)
+		go s.fold(next - 1)
+	}
+	return err
+}
+
+// worthFoldingLocked reports whether the files before the newest are larger than the base, and than a quarter of a segment.
+func (s *FileStore) worthFoldingLocked() bool {
+	sum := int64(0)
+	for n := s.mu.base + 1; n < s.mu.number; n++ {
+		if info, err := os.Stat(s.path(n, logSuffix)); err == nil {
+			sum += info.Size()
+		}
+	}
+	return sum > max(s.mu.live, s.options.SegmentSize/4)
+}
+
+// fold makes a base of all files up to a number. If that fails they stay as they are.
+func (s *FileStore) fold(upTo uint64) {
+	defer s.mu.written.Done()
+	size, err := s.writeBase(upTo)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.folding = false
+	if err == nil {
+		s.mu.base, s.mu.live = upTo, size
+	}
+}
+
+func (s *FileStore) writeBase(upTo uint64) (size int64, err error) {
+	base, logs, err := s.files()
+	if err != nil {
+		return 0, err
+	}
+	all := images{}
+	apply := func(e Entry) error { return all.apply(&e) }
+	if base > 0 {
+		if _, err := readRecords(s.path(base, baseSuffix), false, apply); err != nil {
+			return 0, err
+		}
+	}
+	for _, n := range logs {
+		if n > upTo {
+			break
+		}
+		if _, err := readRecords(s.path(n, logSuffix), false, apply); err != nil {
+			return 0, err
+		}
+	}
+	temporary := s.path(upTo, baseSuffix) + ".tmp"
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	for id, k := range all {
+		record, bad := newRecord([]Entry{{Thread: id, Op: OpWhole, Parent: k.parent, Image: &k.image}})
+		if bad == nil {
+			_, bad = w.Write(record)
+		}
+		if bad != nil {
+			err = bad
+			break
+		}
+		size += int64(len(record))
+	}
+	if err = errors.Join(err, w.Flush(), f.Sync(), f.Close()); err == nil {
+		err = os.Rename(temporary, s.path(upTo, baseSuffix)) // F4
+	}
+	if err == nil {
+		err = syncDir(s.dir)
+	}
+	if err != nil {
+		return 0, errors.Join(err, os.Remove(temporary))
+	}
+	_, _, err = s.files() // removes what it stands for
+	return size, err
+}
+
+// Close is that of a [Store]. It waits until what was asked for is written.
+func (s *FileStore) Close() error {
+	s.mu.Lock()
+	if s.mu.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.mu.closed = true
+	s.mu.Unlock()
+	s.mu.written.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if s.mu.file != nil {
+		err = s.mu.file.Close()
+	}
+	if err = errors.Join(err, s.lock.Close()); err != nil {
+		return fmt.Errorf("durable: file store: %w", err)
+	}
+	return nil
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncFolder(d), d.Close())
+}

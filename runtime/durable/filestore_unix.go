@@ -1,0 +1,27 @@
+//go:build unix
+
+package durable
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockFile returns the file, locked until it is closed or the process ends.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		if err == unix.EWOULDBLOCK {
+			return nil, ErrInUse
+		}
+		return nil, os.NewSyscallError("flock", err)
+	}
+	return f, nil
+}
+
+func syncFolder(d *os.File) error { return d.Sync() }
