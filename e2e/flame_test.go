@@ -124,6 +124,14 @@ func TestAUserReadsTheFlameGraphAndTheCallGraph(t *testing.T) {
 		b.untilFlame("all calls", `canvas && Number(canvas.dataset.boxes) >= 7`)
 	})
 
+	b.step("all the width", func() {
+		before := b.flame(`canvas.clientWidth`)
+		b.flame(`button("wide").click()`)
+		b.untilFlame("a wider graph", fmt.Sprintf(`canvas.clientWidth > 1.5 * %s && location.hash.includes("wide=1") && !document.querySelector("#carriers").checkVisibility()`, before))
+		b.flame(`button("wide").click()`)
+		b.untilFlame("the panels again", fmt.Sprintf(`canvas.clientWidth === %s && document.querySelector("#carriers").checkVisibility()`, before))
+	})
+
 	b.step("the call graph", func() {
 		b.text(`document.querySelector("#tab-graph").click()`)
 		b.untilFlame("boxes of calls without branches", `document.querySelectorAll("#graph .run").length >= 4 && box("waitForClick")?.textContent.includes("browse")`)

@@ -4,6 +4,7 @@ import { isPlace, packageOf, withCall } from "./calls";
 import type { Call } from "./calls";
 import { commandLine } from "./command";
 import { base, change, count, duration, leaf, percent } from "./format";
+import { addKeys } from "./keys";
 import { Command } from "./panel";
 import type { Calls } from "./protocol";
 import { Word } from "./states";
@@ -43,6 +44,20 @@ export function WeightChoice({ state, store }: { state: State; store: Store }) {
       pick={(weight) => store.go({ weight })}
     />
   );
+}
+
+/** Wide is a button that gives the view the place of the panels beside it, and back. */
+export function Wide({ state, store }: { state: State; store: Store }) {
+  const wide = state.route.wide !== "";
+  return (
+    <button type="button" class="wide" aria-pressed={wide} title={wide ? "show the panels beside it again: w" : "take the place of the panels beside it: w"} onClick={() => store.go({ wide: wide ? "" : "1" })}>
+      wide
+    </button>
+  );
+}
+
+for (const place of ["flame", "graph"]) {
+  addKeys({ keys: ["w"], words: (c) => (c.state.route.wide ? "show the panels beside it" : "take all the width"), place, foot: true, act: ({ state, store }) => store.go({ wide: state.route.wide ? "" : "1" }) });
 }
 
 export function FramesChoice({ state, store }: { state: State; store: Store }) {

@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { CallBar, Choice, Find, FoldedCommand, FramesChoice, WeightChoice, aboutCalls, facts, titleOf } from "./callbar";
+import { CallBar, Choice, Find, FoldedCommand, FramesChoice, WeightChoice, Wide, aboutCalls, facts, titleOf } from "./callbar";
 import { callOf, found, isPlace, largestFuncs, matcher, packageOf, treeOf, visit } from "./calls";
 import type { Call, Weight } from "./calls";
 import { whyEmpty } from "./empty";
@@ -129,7 +129,7 @@ function Graph({ calls, state, store }: { calls: Calls; state: State; store: Sto
     return at ? { call: at.call, x: e.offsetX, y: e.offsetY } : null;
   };
   return (
-    <div class="calls">
+    <div class={route.wide ? "calls spread" : "calls"}>
       <div class="calltools">
         <WeightChoice state={state} store={store} />
         <Choice
@@ -144,6 +144,7 @@ function Graph({ calls, state, store }: { calls: Calls; state: State; store: Sto
         />
         <FramesChoice state={state} store={store} />
         <Find state={state} store={store} found={hit && root ? { ...hit, of: root.weight } : null} />
+        <Wide state={state} store={store} />
         {root.depth > 0 && (
           <button type="button" id="zoomout" onClick={() => store.go({ zoom: "" })}>
             show all
@@ -221,7 +222,7 @@ function Legend({ root, calls, states, colour, narrow }: { root: Call; calls: Ca
           <span>
             <i class="shrank" /> − fewer
           </span>
-          {!calls.compared && <span class="dim">Too early to tell what changed.</span>}
+          {!calls.compared && <span class="dim">What changed is not known: it is too early, or a moment of the past.</span>}
         </>
       )}
       {colour === "state" &&

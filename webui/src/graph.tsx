@@ -1,6 +1,6 @@
 import "./graph.css";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { CallBar, Find, FoldedCommand, FramesChoice, WeightChoice, aboutCalls, titleOf } from "./callbar";
+import { CallBar, Find, FoldedCommand, FramesChoice, WeightChoice, Wide, aboutCalls, titleOf } from "./callbar";
 import { callOf, found, isPlace, matcher, treeOf } from "./calls";
 import type { Call, Weight } from "./calls";
 import { whyEmpty } from "./empty";
@@ -173,7 +173,7 @@ function Graph({ calls, callers, state, store }: { calls: Calls; callers: Calls 
   if (!inward || !drawn) return null;
   const hit = matches ? found(inward, matches) : null;
   return (
-    <div class="calls">
+    <div class={route.wide ? "calls spread" : "calls"}>
       <div class="calltools">
         <Pivot state={state} store={store} of={[calls, callers]} />
         <WeightChoice state={state} store={store} />
@@ -190,6 +190,7 @@ function Graph({ calls, callers, state, store }: { calls: Calls; callers: Calls 
             all
           </button>
         </span>
+        <Wide state={state} store={store} />
       </div>
       <div
         class="graphbox"

@@ -3,7 +3,7 @@ import type { Call } from "./calls";
 /** The sizes of boxes, in units of the drawing. */
 export const boxWidth = 252;
 export const lineHeight = 15;
-const gapX = 46;
+const gapX = 36;
 const gapY = 12;
 const padding = 6;
 
