@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -50,6 +52,19 @@ func (a *Agent) serveWebsocket(w http.ResponseWriter, r *http.Request, _ *ask) e
 		conn.Close()
 	}
 	return nil
+}
+
+// mostWaiting is how many bytes may wait in the kernel for a slow client. What waits there is old when it comes: at 50 KB/s half a second.
+const mostWaiting = 16 << 10 // of which Linux makes twice as many
+
+// keepLittle lets few bytes wait in a connection.
+func keepLittle(conn net.Conn) {
+	if c, ok := conn.(*tls.Conn); ok {
+		conn = c.NetConn()
+	}
+	if c, ok := conn.(interface{ SetWriteBuffer(int) error }); ok {
+		c.SetWriteBuffer(mostWaiting) // if it cannot be set the client sees older frames, and that is all
+	}
 }
 
 // fromHere reports whether a request did not cross a network: then compressing costs more than it saves.

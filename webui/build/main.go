@@ -16,6 +16,7 @@ func main() {
 	flag.StringVar(&o.agent, "agent", "", "write nothing; serve the page as its sources are, over this agent, HOST:PORT or a URL, and load it again when they change")
 	flag.StringVar(&o.record, "record", "", "with -agent: write what the page and the agent say to each other to this `file`")
 	flag.StringVar(&o.replay, "replay", "", "as -agent, but over what was recorded in this `file`, without a process")
+	flag.Float64Var(&o.speed, "speed", 1, "with -replay: how many times as fast as it was")
 	flag.StringVar(&o.addr, "addr", "127.0.0.1:7171", "where to serve")
 	flag.Parse()
 	why := ""
@@ -24,6 +25,8 @@ func main() {
 		why = fmt.Sprintf("%q: takes flags only", flag.Arg(0))
 	case o.agent != "" && o.replay != "":
 		why = "-agent and -replay: either the one or the other"
+	case o.speed <= 0:
+		why = fmt.Sprintf("-speed %v: want more than 0", o.speed)
 	case o.record != "" && o.agent == "":
 		why = "-record: of which -agent?"
 	}
@@ -41,6 +44,7 @@ func main() {
 type settings struct {
 	check, vendor                     bool
 	root, agent, record, replay, addr string
+	speed                             float64
 }
 
 func run(o settings) error {
@@ -78,6 +82,7 @@ func serve(root string, o settings) error {
 		if err != nil {
 			return err
 		}
+		back.speed = o.speed
 		return serveSources(ctx, root, o.addr, back)
 	}
 	var s *scribe

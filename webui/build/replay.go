@@ -19,6 +19,7 @@ type replay struct {
 	config    json.RawMessage
 	parts     []part
 	documents map[string][]entry
+	speed     float64
 	missed    sync.Map // texts that miss has printed
 }
 
@@ -57,7 +58,7 @@ func openReplay(name string) (*replay, error) {
 }
 
 func newReplay(entries []entry) *replay {
-	p := &replay{documents: map[string][]entry{}}
+	p := &replay{documents: map[string][]entry{}, speed: 1}
 	known := map[int]fields{} // what each websocket has heard so far
 	open := map[int]*part{}
 	done := func(q *part) {
@@ -313,6 +314,6 @@ func (p *replay) websocket(w http.ResponseWriter, r *http.Request) {
 			}
 			pause = min(time.Duration(q.rest[next].At-before)*time.Millisecond, 5*time.Second)
 		}
-		wait.Reset(pause)
+		wait.Reset(time.Duration(float64(pause) / p.speed))
 	}
 }

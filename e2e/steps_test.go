@@ -1,0 +1,94 @@
+//go:build unix
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// line is where in a fixture a text stands that follows another one, as the page writes it: main.go:120.
+func line(t *testing.T, file, after, text string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../fixtures", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := false
+	for i, l := range strings.Split(string(data), "\n") {
+		there = there || strings.Contains(l, after)
+		if there && strings.Contains(l, text) {
+			return fmt.Sprintf("%s:%d", filepath.Base(file), i+1)
+		}
+	}
+	t.Fatalf("%s has no %q behind %q", file, text, after)
+	return ""
+}
+
+// From what is wrong to the line that is to blame: a finding, its scope, its group of stacks, and one thread of it.
+func TestFiveStepsLeadFromAFindingToTheGuiltyLine(t *testing.T) {
+	b := openBrowser(t)
+	dir := flights(t)
+	url := serve(t, dir)
+	for _, p := range []struct {
+		name, program string
+		check         string // the finding
+		scope         string // that it leads to
+		guilty        string
+	}{
+		{"leak", "leak -rate 1000", "scope-growth", "root/server", line(t, "leak/main.go", "func awaitAnswer", "vthread.Park()")},
+		{"deadlock", "deadlock -kind locks", "deadlock", "root", line(t, "deadlock/kinds.go", "func lockBoth", "second.Lock()")},
+		{"pinned", "trouble -kind victims", "pinned", "root/requests", line(t, "trouble/kinds.go", "func hold()", "vthread.Sleep")},
+	} {
+		b.step(p.name, func() {
+			words := strings.Fields(p.program)
+			pid := launch(t, build(t), dir, words[0], words[1:]...)
+			b.do(chromedp.Navigate(fmt.Sprintf("%s/#process=%d", url, pid)), chromedp.Reload())
+			row := fmt.Sprintf(`#findings li[data-check="%s"]`, p.check)
+			b.until("the finding", fmt.Sprintf(`document.querySelector(%q)`, row))
+			if p.name == "pinned" {
+				// Threads hold carriers for moments: the finding names the place, and the scope has a group of whoever is there now.
+				b.until("the guilty line in the finding", fmt.Sprintf(`document.querySelector(%q).innerText.includes(%q)`, row, p.guilty))
+				b.do(chromedp.Click(chromedp.CSS(fmt.Sprintf(`#scopes .row[data-path=%q]`, p.scope))))
+			} else {
+				b.do(chromedp.Click(chromedp.CSS(row + " button")))
+			}
+			b.until("its scope", fmt.Sprintf(`chosen("#scopes")?.dataset.path === %q`, p.scope))
+			if p.name == "pinned" {
+				b.until("a group of those who hold carriers", `(() => { const g = groups().find(g => g.textContent.includes("pinned")); g?.click(); return g; })()`)
+			}
+			b.until("its group", `chosen("#groups") && location.hash.includes("group=")`)
+			b.until("the guilty line", fmt.Sprintf(`document.querySelector("#stack .frames")?.innerText.includes(%q)`, p.guilty))
+			b.screen("steps-" + p.name)
+			if p.name != "pinned" {
+				toOneThread(b)
+			}
+		})
+	}
+	b.step("shop", func() {
+		d := startDemo(t, build(t), flights(t), freePort(t), 10_000)
+		b.do(chromedp.Navigate(d.url))
+		b.until("a thread that held its carrier", `document.querySelector("#carriers").innerText.includes("shop.roundTrip")`)
+		b.until("sessions", `scope("root/shop/sessions")`)
+		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root/shop/sessions"]`)))
+		b.until("their groups", `groups().length > 0 && groups().every(g => g.dataset.scope.startsWith("root/shop/sessions"))`)
+		b.text(`groups()[0].click()`)
+		b.until("where most of them wait", fmt.Sprintf(`document.querySelector("#stack .frames")?.innerText.includes(%q)`, line(t, "shop/shop/session.go", ") waitForClick", "Sleep")))
+		b.screen("steps-shop")
+		toOneThread(b)
+	})
+	if bad := b.complaints(); len(bad) > 0 {
+		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))
+	}
+}
+
+// toOneThread goes from the chosen group to one of its threads.
+func toOneThread(b *browser) {
+	b.Helper()
+	b.until("examples", `document.querySelector("#stack .examples .example")`)
+}
