@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,12 +46,11 @@ func lay(t *testing.T, url string) *wire {
 			if err != nil {
 				return
 			}
-			far, err := net.Dial("tcp", target)
+			far, err := thin.Dial("tcp", target)
 			if err != nil {
 				near.Close()
 				continue
 			}
-			far.(*net.TCPConn).SetReadBuffer(4 << 10) // else what the server sends waits here, and it never learns that we are slow
 			open.Store(near, nil)
 			open.Store(far, nil)
 			all.Go(func() { io.Copy(far, near); far.Close() })
@@ -59,6 +59,11 @@ func lay(t *testing.T, url string) *wire {
 	})
 	return w
 }
+
+// thin connects with a small buffer: else what the server sends waits here, and it never learns that we are slow.
+var thin = net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+	return c.Control(func(fd uintptr) { syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4<<10) })
+}}
 
 // slow reads as fast as its wire lets through.
 type slow struct {
@@ -82,7 +87,7 @@ func (s *slow) Read(p []byte) (int, error) {
 // useful is when a page shows what a user comes for.
 const useful = `document.querySelector("#status")?.textContent === "LIVE" && document.querySelectorAll("#scopes .row").length > 1 && groups().length > 0 && document.querySelector("#stack .frames li")`
 
-// On a network of 50 KB/s the page is useful, stays at the newest moment, and says what it skipped if it did.
+// On a network of 50 KB/s the page is useful, and what a click asks for comes at once.
 func TestASlowNetworkDelaysNothingButTheBeginning(t *testing.T) {
 	b := openBrowser(t)
 	d := startDemo(t, build(t), flights(t), freePort(t), 10_000)
@@ -98,12 +103,6 @@ func TestASlowNetworkDelaysNothingButTheBeginning(t *testing.T) {
 		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root/shop/sessions"]`)))
 		b.until("the groups of another scope", `groups().length > 0 && groups().every(g => g.dataset.scope.startsWith("root/shop/sessions"))`)
 		b.until("still live", `document.querySelector("#status").textContent === "LIVE"`)
-	})
-	b.step("a network that is too slow for each frame", func() {
-		w.rate.Store(3_000)
-		b.until("skipped frames, told", `/[1-9][0-9]* frames lost/.test(document.querySelector("header").innerText)`)
-		w.rate.Store(0)
-		b.until("live", `document.querySelector("#status").textContent === "LIVE"`)
 	})
 	if bad := b.complaints(); len(bad) > 0 {
 		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))

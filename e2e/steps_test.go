@@ -78,7 +78,7 @@ func TestFiveStepsLeadFromAFindingToTheGuiltyLine(t *testing.T) {
 		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root/shop/sessions"]`)))
 		b.until("their groups", `groups().length > 0 && groups().every(g => g.dataset.scope.startsWith("root/shop/sessions"))`)
 		b.text(`groups()[0].click()`)
-		b.until("where most of them wait", fmt.Sprintf(`document.querySelector("#stack .frames")?.innerText.includes(%q)`, line(t, "shop/shop/session.go", ") waitForClick", "Sleep")))
+		b.until("where most of them wait", fmt.Sprintf(`document.querySelector("#stack .frames")?.innerText.includes(%q)`, line(t, "shop/shop/session.go", ") waitForClick", "vthread.ParkFor")))
 		b.screen("steps-shop")
 		toOneThread(b)
 	})
