@@ -268,6 +268,33 @@ func TestAClientGetsCallsOnlyWhenItNamesThem(t *testing.T) {
 	}
 }
 
+func TestCallsOfAMomentOfThePastAreThoseOfThen(t *testing.T) {
+	file := flighttest.Write(t, small())
+	a := start(t, Options{Dirs: []string{file.Dir}})
+	tab := connect(t, serve(t, a))
+	tab.say(`{"type":"subscribe","panels":["flame","groups"]}`)
+	tab.framesUntil("something to compare with", func() bool {
+		return tab.whole.Flame != nil && tab.whole.Flame.Compared && tab.whole.Process.Snapshot.ChangeOver > 0 && tab.whole.Process.Counts[flight.StateBlocked] == 20
+	})
+	then := tab.whole.Process.Snapshot.Time
+	for _, rec := range file.Records[80:] {
+		rec.Parked(flight.Now(), flight.StateParked, flight.ReasonPark, file.Stacks[0], 0)
+	}
+	tab.framesUntil("all in query", func() bool { return strings.Contains(callLines(tab.whole.Flame), "query:88 99 own 99, 99 parked") })
+	if c := tab.whole.Flame; !slices.Contains(c.Changes, 20) {
+		t.Errorf("changes %v, want 20 more in query", c.Changes)
+	}
+	b, err := json.Marshal(Subscription{Type: TypeSubscribe, Panels: []string{"flame", "moment"}, At: then})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab.say(string(b))
+	tab.framesUntil("as it was", func() bool { return strings.Contains(callLines(tab.whole.Flame), "query:88 79 own 79, 79 parked") })
+	if c := tab.whole.Flame; !c.Compared || slices.ContainsFunc(c.Changes, func(n int) bool { return n != 0 }) {
+		t.Errorf("changes %v until then, compared %v; want none", c.Changes, c.Compared)
+	}
+}
+
 func TestGroupsComeInTheOrderThatAClientWants(t *testing.T) {
 	old, fast, growing := group(1, 0, 5, flight.StateParked, time.Hour), group(1, 1, 50, flight.StateParked, time.Second), group(3, 1, 20, flight.StateBlocked, time.Minute)
 	growing.Change, fast.Change = 15, -3

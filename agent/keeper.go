@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 const (
@@ -166,7 +167,7 @@ func (k *keeper) keepLocked(v *view, at int64) moment {
 	c := *v
 	c.kept = true
 	c.shelf, c.history, c.counted, c.pause = nil, timeline{}, counted{}, 0
-	c.rings.heads = nil
+	c.rings.heads, c.before, c.befores = nil, nil, nil
 	c.told.schedulers = slices.Clone(v.told.schedulers)
 	for i := range c.told.schedulers { // what is shown is the last telling, and how it differs from the first
 		if s := &c.told.schedulers[i]; len(s.tellings) > 2 {
@@ -231,6 +232,9 @@ func (k *keeper) releaseLocked(m *moment) {
 func weigh(v *view) int64 {
 	n := int64(unsafe.Sizeof(*v)) + 64
 	n += int64(len(v.rings.carriers)) * int64(unsafe.Sizeof(carrier{}))
+	for i := range v.rings.carriers {
+		n += int64(len(v.rings.carriers[i].past))
+	}
 	for i := range v.told.schedulers {
 		s := &v.told.schedulers[i]
 		n += int64(unsafe.Sizeof(*s)) + int64(len(s.tellings))*int64(unsafe.Sizeof(telling{}))
@@ -246,6 +250,7 @@ func weigh(v *view) int64 {
 	}
 	if s := v.seen; s != nil && s.pins != nil {
 		n += int64(len(s.pins.Rows))*int64(unsafe.Sizeof(PinSiteRow{})) + int64(len(s.delays.Rows))*int64(unsafe.Sizeof(DelayRow{})) + int64(len(s.warnings.Rows))*int64(unsafe.Sizeof(Warning{}))
+		n += int64(len(s.pollers.Rows)) * int64(unsafe.Sizeof(PollerRow{})+8*flight.PollerBatches)
 		n += int64(len(s.parked))*int64(unsafe.Sizeof(dump.Reasons{})) + int64(len(s.holders))*64
 	}
 	return n
@@ -314,6 +319,20 @@ func (k *keeper) find(at int64) *view {
 	defer k.mu.Unlock()
 	if i := k.indexLocked(at); i >= 0 {
 		return k.mu.moments[i].view
+	}
+	return nil
+}
+
+// compared returns the snapshot of a kept view that s, of the view at another moment, was compared with; nil if none is kept. of takes it from the view.
+func (k *keeper) compared(s *dump.Snapshot, of func(*view) *dump.Snapshot) *dump.Snapshot {
+	if s == nil || s.ChangeOver == 0 {
+		return nil
+	}
+	then := s.Taken.Add(-s.ChangeOver)
+	if v := k.find(then.UnixMilli()); v != nil {
+		if was := of(v); was != nil && was.Taken.Equal(then) {
+			return was
+		}
 	}
 	return nil
 }

@@ -81,6 +81,11 @@ func (w *rewinder) find(f *follower) {
 	if kept := f.keeper.find(w.at); kept != nil {
 		v := *kept
 		v.shelf = &shelf{}
+		v.before = f.keeper.compared(v.snapshot, func(v *view) *dump.Snapshot { return v.snapshot })
+		v.befores = map[string]*dump.Snapshot{}
+		for by, s := range v.filtered {
+			v.befores[by] = f.keeper.compared(s, func(v *view) *dump.Snapshot { return v.filtered[by] })
+		}
 		w.view = &v
 		return
 	}
