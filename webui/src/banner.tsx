@@ -46,7 +46,7 @@ export function Banner({ state, pick }: BannerProps) {
           )}
         </p>
       )}
-      {process?.missing && <p class="bad">{process.missing}</p>}
+      {process?.missing && <p class={state.route.process ? "bad" : "info"}>{process.missing}</p>}
       {process && !process.missing && process.gone > 0 && process.status !== "recorded" && (
         <p class="bad" id="gone">
           {process.program} (pid {process.pid}){" "}

@@ -10,6 +10,7 @@ function badge(state: State): { word: string; kind: string; about: string } {
   if (link.how === "connecting") return { word: "CONNECTING", kind: "unknown", about: "waiting for vtserve" };
   if (link.how !== "live") return { word: "STALE", kind: "stale", about: "not connected to vtserve; these figures are old" };
   if (!process) return { word: "WAITING", kind: "unknown", about: "connected; no figures yet" };
+  if (process.missing && !state.route.process) return { word: "WAITING", kind: "unknown", about: process.missing };
   if (process.missing) return { word: "GONE", kind: "killed", about: process.missing };
   if (state.route.at !== "") {
     return state.paused
