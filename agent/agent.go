@@ -48,6 +48,9 @@ type Options struct {
 	Rules     []trigger.Rule
 	Incidents *incident.Store
 
+	// Marks is a file of what people think of groups, as vtdump mark writes it: pages show them, and those who may operate set them. "": none.
+	Marks string
+
 	// Checks are those that are made in each process all the time, with their thresholds; Found is told after each look what is found, on a goroutine of that process:
 	// a finding comes when it was there in two looks in a row, and goes when it was missing in three. It must not change what it is given. nil: nobody is told.
 	Checks dump.CheckOptions
@@ -137,6 +140,7 @@ type Agent struct {
 	started   time.Time
 	meter     *meter
 	list      processList
+	marks     groupMarks
 	remotes   []*remote
 	ctx       context.Context // of all goroutines
 	stop      context.CancelFunc
@@ -168,6 +172,12 @@ func New(o Options) (*Agent, error) {
 	a.ctx, a.stop = context.WithCancel(context.Background())
 	a.mu.followers = map[string]*follower{}
 	a.mu.warned = map[string]bool{}
+	if err := a.marks.open(o.Marks, a.warnOnce); err != nil {
+		for _, r := range o.Remotes {
+			r.Client.Close()
+		}
+		return nil, errors.Join(fmt.Errorf("agent: %w", err), a.Close())
+	}
 	for _, path := range o.Files {
 		if err := a.addRecorded(path); err != nil {
 			for _, r := range o.Remotes {

@@ -46,7 +46,9 @@ func onCost(l *look) string  { return strconv.FormatUint(l.tells, 10) + " " + l.
 func onTree(l *look) string {
 	return fmt.Sprintf("%s\x00%s\x00%+v\x00%s", l.want.Order, l.want.Scope, l.want.Open, l.want.Filter)
 }
-func onScope(l *look) string  { return l.group + "\x00" + l.want.Scope + "\x00" + l.want.Filter }
+func onScope(l *look) string {
+	return l.group + "\x00" + l.want.Scope + "\x00" + l.want.Filter + "\x00" + strconv.FormatUint(l.agent.marks.version(), 10)
+}
 func onGroups(l *look) string { return onScope(l) + "\x00" + l.want.GroupOrder }
 func onCalls(l *look) string {
 	return l.want.Scope + "\x00" + l.want.Filter + "\x00" + l.want.Func + "\x00" + strconv.FormatBool(l.want.Runtime)
@@ -65,7 +67,11 @@ var panels = []panel{
 	{name: "scopes", on: onTree, key: []string{"key"}, none: &Scopes{Rows: []ScopeRow{}},
 		make: func(l *look) any { return l.shown.tree(&l.want) }},
 	{name: "groups", on: onGroups, key: []string{"key"}, none: &Groups{Rows: []GroupRow{}},
-		make: func(l *look) any { return l.shown.groupsBy(l.want.GroupOrder, l.want.Scope, l.group) }},
+		make: func(l *look) any {
+			out := l.shown.groupsBy(l.want.GroupOrder, l.want.Scope, l.group)
+			l.agent.marks.note(l.shown.snapshot, out.Rows)
+			return out
+		}},
 	{name: "stack", on: onScope, key: noRows, none: &Stack{Frames: []FrameRow{}, Examples: []ThreadRow{}},
 		make: func(l *look) any { return l.stack() }},
 	{name: "flame", asked: true, on: onCalls, key: noRows, none: noCalls(),
@@ -121,7 +127,13 @@ func (l *look) stack() *Stack {
 	if l.group == "" {
 		none = l.shown.groups(l.want.Scope, "")
 	}
-	return l.shown.stack(l.group, none)
+	out := l.shown.stack(l.group, none)
+	if out.Row != nil {
+		rows := []GroupRow{*out.Row}
+		l.agent.marks.note(l.shown.snapshot, rows)
+		out.Row = &rows[0]
+	}
+	return out
 }
 
 func (l *look) callsOf(outward bool) callsOf {

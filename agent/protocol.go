@@ -40,6 +40,7 @@ type Config struct {
 	Filter     []FilterTerm `json:"filter"` // what a filter can ask
 	Caller     CallerTerm   `json:"caller"`
 	Incidents  bool         `json:"incidents"` // bundles are kept
+	Marks      bool         `json:"marks"`     // marks of groups are kept
 }
 
 // A FilterTerm is a row of the table of fields of the filter language.
@@ -351,6 +352,9 @@ type GroupRow struct {
 	Min     int64  `json:"min"`     // how long they have been in this state
 	Median  int64  `json:"median"`
 	Max     int64  `json:"max"`
+
+	Mark string `json:"mark"` // what somebody thinks of it: good or suspicious; "" if nobody has said
+	Note string `json:"note"` // of the mark
 }
 
 // A Stack is the chosen group in full.

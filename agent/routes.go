@@ -58,6 +58,7 @@ func init() {
 		{"GET", ofProcess, false, "one process, and where there is more", nil, "", []result200{{http.StatusOK, mediaJSON, "the process", []any{ProcessPage{}}}}, (*Agent).serveProcess},
 		{"GET", ofProcess + "/dump", false, "a fresh snapshot of the threads; of a process that is gone the last", inDump, "", dumpResults(), (*Agent).serveDump},
 		{"GET", ofProcess + "/groups/{group}", false, "the threads of one group: its key or the beginning of it, or N for the Nth largest", inFold, "", documentOf("the group", dump.GroupReport{}), (*Agent).serveGroup},
+		{"POST", ofProcess + "/groups/{group}/mark", true, "say what is thought of a group, in the file of --marks", nil, "good, suspicious or none, and maybe # and a note", []result200{{http.StatusOK, mediaJSON, "the mark", []any{MarkRow{}}}}, (*Agent).serveMark},
 		{"GET", ofProcess + "/diff", false, "what became of scopes and groups from one moment to another, of the process or of two", inDiff, "", documentOf("the diff", dump.Diff{}), (*Agent).serveDiff},
 		{"GET", ofProcess + "/threads/{thread}", false, "one thread, by its number", append([]string{"at"}, inText...), "", documentOf("the thread", dump.ThreadReport{}), (*Agent).serveThread},
 		{"GET", ofProcess + "/threads/{thread}/events", false, "what is still known of what one thread did, also of one that has ended", append([]string{"at"}, inText...), "", documentOf("the newest events, top of them", dump.ThreadEvents{}), (*Agent).serveThreadEvents},

@@ -18,6 +18,9 @@ const (
 	Suspicious Mark = "suspicious" // to be looked at
 )
 
+// NoMark is the word for taking a mark away. No group has it.
+const NoMark Mark = "none"
+
 // A MarkedGroup is a line of [Marks].
 type MarkedGroup struct {
 	Mark        Mark
@@ -147,23 +150,48 @@ func (s *Snapshot) MarkOf(group int, similar Similarity, mark Mark, note string)
 	return MarkedGroup{mark, f.group(g), Printable(about), note}
 }
 
-// Apply notes in s what is known of its groups: those that are suspicious get their marks, and those that are good are taken away and counted in Known.
-func (m *Marks) Apply(s *Snapshot) {
+// Of returns a function that tells the mark of a group of s, and whether it has one.
+func (m *Marks) Of(s *Snapshot) func(*Group) (MarkedGroup, bool) {
 	if m.Len() == 0 {
-		return
+		return func(*Group) (MarkedGroup, bool) { return MarkedGroup{}, false }
 	}
 	var prints [similarityCount]*fingerprints
 	for similar := range similarityCount {
 		prints[similar] = fingerprintsOf(s, similar, true)
 	}
+	return func(g *Group) (MarkedGroup, bool) {
+		for _, f := range prints {
+			if known, ok := m.Get(f.group(g)); ok {
+				return known, true
+			}
+		}
+		return MarkedGroup{}, false
+	}
+}
+
+// Remark marks a group of s instead of what it was marked before, by whatever similarity, or only takes that away: mark is none then. It returns the line of the mark.
+func (m *Marks) Remark(s *Snapshot, group int, similar Similarity, mark Mark, note string) MarkedGroup {
+	for other := range similarityCount { // a mark of another similarity would still hold
+		m.Remove(s.MarkOf(group, other, mark, "").Fingerprint)
+	}
+	line := s.MarkOf(group, similar, mark, note)
+	if mark != NoMark {
+		m.Set(line)
+	}
+	return line
+}
+
+// Apply notes in s what is known of its groups: those that are suspicious get their marks, and those that are good are taken away and counted in Known.
+func (m *Marks) Apply(s *Snapshot) {
+	if m.Len() == 0 {
+		return
+	}
+	of := m.Of(s)
 	kept := s.Groups[:0:0]
 	for i := range s.Groups {
 		g := s.Groups[i]
-		for _, f := range prints {
-			if known, ok := m.Get(f.group(&g)); ok {
-				g.Mark, g.Note = known.Mark, known.Note
-				break
-			}
+		if known, ok := of(&g); ok {
+			g.Mark, g.Note = known.Mark, known.Note
 		}
 		if g.Mark == Good {
 			s.Known.Groups++

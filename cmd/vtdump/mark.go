@@ -47,7 +47,7 @@ func (s *settings) mark(ctx context.Context, w world) error {
 		return usageError{"mark needs a group and a mark", usage}
 	}
 	mark := dump.Mark(s.more[1])
-	if mark != dump.Good && mark != dump.Suspicious && mark != "none" {
+	if mark != dump.Good && mark != dump.Suspicious && mark != dump.NoMark {
 		return usageError{fmt.Sprintf("%q is no mark", s.more[1]), usage}
 	}
 	s.marks.file = cmp.Or(s.marks.file, usualMarks)
@@ -63,18 +63,11 @@ func (s *settings) mark(ctx context.Context, w world) error {
 		return s.noGroup(err, snap)
 	}
 	at := slices.IndexFunc(snap.Groups, func(g dump.Group) bool { return g.Key == key })
-	// A mark of another similarity would still hold.
-	for _, similar := range []dump.Similarity{dump.SameLines, dump.SameFunctions, dump.SameShape} {
-		s.marks.known.Remove(snap.MarkOf(at, similar, mark, "").Fingerprint)
-	}
 	similar := dump.SameFunctions // lines are others in the next build
 	if s.given("similar") {
 		similar = s.similar
 	}
-	line := snap.MarkOf(at, similar, mark, s.marks.note)
-	if mark != "none" {
-		s.marks.known.Set(line)
-	}
+	line := s.marks.known.Remark(snap, at, similar, mark, s.marks.note)
 	mode := fs.FileMode(0o644)
 	if info, err := os.Stat(s.marks.file); err == nil {
 		mode = info.Mode().Perm()

@@ -26,6 +26,7 @@ type settings struct {
 	local bool // beside files and other agents too
 
 	incidents string // directory
+	marks     string // file
 	rules     []trigger.Rule
 	checks    dump.CheckOptions
 
@@ -134,6 +135,10 @@ var flags = []flagRow{
 	}},
 	{"incidents", "DIR", "keep incident bundles there: of --on, and of POST /api/v1/processes/PID/incident", func(s *settings, v string) error {
 		s.incidents = v
+		return nil
+	}},
+	{"marks", "FILE", "show what people think of groups, and let operators say it on the page: the file that vtdump mark writes", func(s *settings, v string) error {
+		s.marks = v
 		return nil
 	}},
 	{"on", "RULE", "take a bundle of a process when the rule comes true, such as \"park > 5s in requests\"; may be given again: see vtdump -h", func(s *settings, v string) error {

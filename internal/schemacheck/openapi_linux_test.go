@@ -59,7 +59,7 @@ func serveFixture(t *testing.T) served {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = fixture.Process.Kill(); _ = fixture.Wait() })
-	server := exec.Command(filepath.Join(bin, "vtserve"), "--addr", "127.0.0.1:0", "--incidents", filepath.Join(bin, "incidents"))
+	server := exec.Command(filepath.Join(bin, "vtserve"), "--addr", "127.0.0.1:0", "--incidents", filepath.Join(bin, "incidents"), "--marks", filepath.Join(bin, "vtdump.marks"))
 	server.Env = env
 	server.Stderr = os.Stderr
 	stdout, err := server.StdoutPipe()
@@ -115,7 +115,7 @@ func TestAnswersAreAsTheDescriptionOfTheInterfaceSays(t *testing.T) {
 	}
 	s := serveFixture(t)
 	value := map[string]string{"pid": s.pid, "group": "1", "thread": "1", "host": "nowhere:1", "rest": "api/v1/processes"}
-	body := map[string]string{"/api/v1/processes/{pid}/settings": "park.stack=on"}
+	body := map[string]string{"/api/v1/processes/{pid}/settings": "park.stack=on", "/api/v1/processes/{pid}/groups/{group}/mark": "suspicious # of the test"}
 	query := map[string]string{"/api/v1/processes/{pid}/recording": "for=200ms", "/api/v1/processes/{pid}/findings": "growth=100ms", "/api/v1/processes/{pid}/diff": "of=" + s.pid}
 	calls, valid := 0, 0
 	for template, operations := range description.Paths {

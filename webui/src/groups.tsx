@@ -1,4 +1,5 @@
 import "./groups.css";
+import { GroupMark } from "./groupmark";
 import { useState } from "preact/hooks";
 import { Choice } from "./callbar";
 import { commandLine } from "./command";
@@ -88,6 +89,7 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
                 {row.reason && row.reason !== implied[row.state] && <em>{row.reason}</em>}
               </span>
               <span class="where">
+                <GroupMark row={row} />
                 <Place row={row} />
               </span>
               <span class="dim">{row.scope.slice(row.scope.lastIndexOf("/") + 1)}</span>

@@ -52,7 +52,7 @@ export function MomentBar({ state, store }: { state: State; store: Store }) {
       )}
       {route.from !== "" && (
         <span>
-          compared with <b>{exactly(Number(route.from))}</b>{" "}
+          compared with <b>{/^[0-9]+$/.test(route.from) ? exactly(Number(route.from)) : route.from}</b>{" "}
           <button type="button" onClick={() => store.go({ from: "" })}>
             do not compare
           </button>

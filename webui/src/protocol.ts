@@ -21,6 +21,7 @@ export interface Config {
   filter: FilterTerm[];
   caller: CallerTerm;
   incidents: boolean;
+  marks: boolean;
 }
 
 export interface About {
@@ -277,6 +278,8 @@ export interface GroupRow {
   min: number;
   median: number;
   max: number;
+  mark: string;
+  note: string;
 }
 
 export interface Stack {

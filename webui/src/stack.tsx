@@ -1,6 +1,7 @@
 import { commandLine } from "./command";
 import { whyEmpty } from "./empty";
 import { base, count, duration, leaf } from "./format";
+import { Marking } from "./groupmark";
 import { Command, Empty, Panel } from "./panel";
 import { Word } from "./states";
 import type { State } from "./store";
@@ -61,6 +62,7 @@ export function StackView({ state, all, showAll }: StackProps) {
               <dt>in scope</dt>
               <dd>{row.scope}</dd>
             </div>
+            <Marking state={state} row={row} />
           </dl>
           {stack.frames.length === 0 ? (
             <Empty>
