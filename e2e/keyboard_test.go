@@ -143,12 +143,12 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 
 	b.step("themes", func() {
 		for _, theme := range []string{"light", "dark", "contrast-light"} {
-			b.keys("T")
+			b.keys("t")
 			b.until(theme, `document.documentElement.dataset.theme === "`+theme+`"`)
 		}
 		b.do(chromedp.Reload())
 		b.until("the same after a reload, from the first paint on", `document.documentElement.dataset.theme === "contrast-light" && document.querySelector("#status")?.textContent === "LIVE"`)
-		b.keys("T")
+		b.keys("t")
 		b.until("a word about it", `document.querySelector("#toast").innerText.includes("as the system prefers")`)
 	})
 

@@ -155,3 +155,10 @@ func TestLicencesOfTheLibrariesAreServed(t *testing.T) {
 		}
 	}
 }
+
+// Else a browser cuts the page off from the window in which it opens Perfetto, and cannot hand it a trace.
+func TestThePageMayKeepTheWindowsThatItOpens(t *testing.T) {
+	if got := get(t, "/", nil).Header().Get("Cross-Origin-Opener-Policy"); got != "same-origin-allow-popups" {
+		t.Errorf("Cross-Origin-Opener-Policy of the page: %q, want same-origin-allow-popups", got)
+	}
+}

@@ -23,7 +23,7 @@ const move = (by: number) => [by > 0 ? "j" : "k", by > 0 ? "ArrowDown" : "ArrowU
 addKeys(
   { keys: ["/"], words: "write a filter", place: everywhere, foot: true, act: () => document.getElementById("filter")?.focus() },
   { keys: ["y"], words: "copy the link to what the page shows", place: everywhere, foot: true, over: true, act: () => void copy(location.href, "link") },
-  { keys: ["T", "t"], words: "change the theme", place: everywhere, over: true, act: () => setTheme(choices[(choices.indexOf(chosenTheme()) + 1) % choices.length] ?? "auto") },
+  { keys: ["t"], words: "change the theme", place: everywhere, over: true, act: () => setTheme(choices[(choices.indexOf(chosenTheme()) + 1) % choices.length] ?? "auto") },
   ...choices.map((choice) => ({ keys: [], words: `theme: ${themeWords[choice]}`, place: everywhere, act: () => setTheme(choice) })),
   { keys: ["1"], words: "go to Scopes", place: everywhere, act: (c) => c.activate("scopes") },
   ...views.map((view, i) => ({ keys: i < 8 ? [String(i + 2)] : [], words: `go to ${view.title}`, place: everywhere, act: (c: Context) => goTo(c, view.name) })),

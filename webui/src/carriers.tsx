@@ -1,6 +1,6 @@
 import "./carriers.css";
 import { commandLine } from "./command";
-import { whyEmpty } from "./empty";
+import { off, whyEmpty } from "./empty";
 import { count, duration, leaf, percent, short } from "./format";
 import { NewestWarnings, Pins, ThreadLink } from "./holders";
 import { Command, Empty, Panel } from "./panel";
@@ -33,7 +33,7 @@ export function Carriers({ state, store }: { state: State; store: Store }) {
           {carriers.rest > 0 && <p class="rest">{count(carriers.rest)} more carriers</p>}
         </div>
       )}
-      {!whyEmpty(state) && state.warnings && <NewestWarnings warnings={state.warnings} store={store} />}
+      {!whyEmpty(state) && state.warnings && <NewestWarnings warnings={state.warnings} store={store} off={off(state, ["pinned", "monopolized", "starved"])} />}
       {!whyEmpty(state) && state.pinSites && <Pins sites={state.pinSites} held={carriers?.rows.some((row) => row.doing === "pinned") ?? false} />}
     </Panel>
   );

@@ -15,3 +15,18 @@ export function whyEmpty(state: State): string {
       return "The first figures are on their way.";
   }
 }
+
+/** off says which of some kinds of events the recorder leaves out, so that what is made of them is empty for that; "" if it is not known that any is. */
+export function off(state: State, kinds: readonly string[]): string {
+  const terms = state.config?.kinds ?? [];
+  const out = (state.events?.known ? state.events.rows : []).filter((row) => !row.on).map((row) => terms[row.kind]?.name ?? "");
+  const left = kinds.filter((k) => out.includes(k));
+  return left.length > 0 ? `Off: the recorder's settings leave out ${left.join(", ")}.` : "";
+}
+
+/** filteredOut says that there is nothing because of the filter; "" if there is none, or it leaves nothing out. */
+export function filteredOut(state: State): string {
+  const { groups } = state;
+  if (!groups?.filter || groups.missing) return "";
+  return `Filtered: no thread of this scope or below it matches ${groups.filter}; ${groups.left.toLocaleString("en")} of the process do not.`;
+}

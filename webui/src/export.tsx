@@ -10,6 +10,7 @@ import { markdown } from "./markdown";
 import type { OverlayProps } from "./overlays";
 import { Command, Empty } from "./panel";
 import { openInPerfetto } from "./perfetto";
+import { writeRoute } from "./route";
 import { download, keep, pictures, savePicture } from "./save";
 import type { State } from "./store";
 import { copy, say } from "./toast";
@@ -74,7 +75,7 @@ export function Export({ context }: OverlayProps) {
             <button type="button" id="copy-markdown" onClick={() => void copy(markdown(state), "Markdown")}>
               copy as Markdown
             </button>
-            <button type="button" onClick={() => void copy(location.href.replace(/&?panel=export/, ""), "link")}>
+            <button type="button" onClick={() => void copy(location.origin + location.pathname + writeRoute({ ...route, panel: "" }), "link")}>
               copy the link
             </button>
           </span>

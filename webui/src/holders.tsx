@@ -11,7 +11,7 @@ export function Pins({ sites, held }: { sites: PinSites; held: boolean }) {
         Held their carriers <span class="dim">since the start</span>
       </h3>
       {sites.rows.length === 0 ? (
-        <Empty>{held ? "Those that hold theirs now are counted here when they go on." : "No place is known yet."}</Empty>
+        <Empty>{held ? "Those that hold theirs now are counted here when they go on." : "None: no thread has blocked and held its carrier, whatever the settings record."}</Empty>
       ) : (
         <table class="rows">
           <thead>
@@ -55,11 +55,12 @@ const implied = ["", "monopoly"];
 const mostVictims = 65_535;
 
 /** NewestWarnings lists the newest events about threads that held their carriers. */
-export function NewestWarnings({ warnings, store }: { warnings: Warnings; store: Store }) {
-  if (warnings.rows.length === 0 && warnings.overwritten === 0) return null;
+export function NewestWarnings({ warnings, store, off }: { warnings: Warnings; store: Store; off: string }) {
+  if (warnings.rows.length === 0 && warnings.overwritten === 0 && !off) return null;
   return (
     <section class="part" id="warnings">
       <h3>Newest warnings</h3>
+      {off && <Empty>{off}</Empty>}
       <ul>
         {warnings.rows.map((w) => (
           <li key={`${w.kind} ${w.reason} ${w.func} ${w.file}:${w.line}`} title={full(w)}>

@@ -1,5 +1,6 @@
 import { clock, count, duration, leaf } from "./format";
 import { commandLine } from "./command";
+import { writeRoute } from "./route";
 import type { State } from "./store";
 
 const most = 10; // rows of a table
@@ -25,6 +26,6 @@ export function markdown(state: State): string {
   if (stack?.row && stack.frames.length > 0) {
     out.push("", `Stack of ${count(stack.row.count)} threads:`, "", "```", ...stack.frames.filter((f) => !f.internal).map((f) => `${f.func}\n    ${f.file}:${f.line}`), "```");
   }
-  out.push("", `\`${commandLine(state, "", { scope: true, filter: true })}\``, "", location.href.replace(`panel=${route.panel}`, "").replace(/[#&]$/, ""));
+  out.push("", `\`${commandLine(state, "", { scope: true, filter: true })}\``, "", location.origin + location.pathname + writeRoute({ ...route, panel: "" }));
   return out.join("\n") + "\n";
 }

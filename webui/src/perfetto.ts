@@ -6,8 +6,10 @@ const patience = 60_000; // milliseconds until the site answers
  * browser opens no window. It returns when the page has it.
  */
 export async function openInPerfetto(trace: Blob, title: string): Promise<void> {
-  const page = open(site);
+  const page = open("about:blank");
   if (!page) throw new Error("the browser opened no window: allow it to, and click again");
+  page.opener = null; // it must not lead this page elsewhere
+  page.location.href = site;
   const buffer = await trace.arrayBuffer();
   await new Promise<void>((done, fail) => {
     const ask = setInterval(() => page.postMessage("PING", site), 100); // it answers when it listens

@@ -26,7 +26,7 @@ export interface Picture {
 export function pictures(): Picture[] {
   return [...document.querySelectorAll<HTMLCanvasElement>("canvas")]
     .filter((c) => c.width > 0 && c.height > 0)
-    .map((canvas) => ({ canvas, title: canvas.closest("[aria-label]")?.getAttribute("aria-label") ?? "picture" }));
+    .map((canvas) => ({ canvas, title: (canvas.closest("[aria-label]")?.getAttribute("aria-label") ?? "picture").replace(/[:,].*/, "") }));
 }
 
 /** savePicture writes a canvas as PNG, on the ground of the theme. */
