@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/vtscope/vtscope/agent/access"
@@ -136,18 +135,17 @@ const most = 64
 
 // An Agent follows processes. Its methods may be called from any goroutine.
 type Agent struct {
-	options   Options
-	started   time.Time
-	meter     *meter
-	list      processList
-	marks     groupMarks
-	remotes   []*remote
-	ctx       context.Context // of all goroutines
-	stop      context.CancelFunc
-	wait      sync.WaitGroup
-	pastBytes atomic.Int64  // bytes of the moments that all keepers hold; stored by them
-	dumps     chan struct{} // held while the HTTP interface takes a snapshot
-	bundles   chan struct{} // held while it takes a bundle
+	options Options
+	started time.Time
+	meter   *meter
+	list    processList
+	marks   groupMarks
+	remotes []*remote
+	ctx     context.Context // of all goroutines
+	stop    context.CancelFunc
+	wait    sync.WaitGroup
+	dumps   chan struct{} // held while the HTTP interface takes a snapshot
+	bundles chan struct{} // held while it takes a bundle
 
 	recordings chan struct{} // held while it records
 	opening    sync.Mutex    // held while a bundle becomes one of the processes

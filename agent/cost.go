@@ -14,6 +14,7 @@ type meter struct {
 	lostFrames atomic.Uint64 // that slow clients did not get
 	lostEvents atomic.Uint64 // that observers were not told
 	clients    atomic.Int64  // websockets
+	past       atomic.Int64  // bytes of the moments that are kept; stored by the keepers
 
 	maxCPU    float64 // 0: none; as maxMemory, set before the first read
 	maxMemory uint64  // 0: none
@@ -88,6 +89,7 @@ func (m *meter) costLocked() Cost {
 	c := m.mu.cost
 	c.MaxCPU, c.MaxMemory = m.maxCPU, m.maxMemory
 	c.Clients, c.LostFrames, c.LostEvents = int(m.clients.Load()), m.lostFrames.Load(), m.lostEvents.Load()
+	c.Past = uint64(max(m.past.Load(), 0))
 	c.Step, c.Note = m.thrift.now()
 	return c
 }

@@ -95,7 +95,7 @@ func newFollower(a *Agent, path string, open func() (*flight.Reader, error)) (*f
 		lookout: lookout{options: a.options.Checks},
 	}
 	f.mu.wake = make(chan struct{})
-	f.keeper.total = &a.pastBytes
+	f.keeper.total = &a.meter.past
 	f.publish(p)
 	return f, nil
 }

@@ -293,13 +293,13 @@ func (a *Agent) pastBudget() int64 {
 // economize drops moments of the processes that have most, until there is not more than may be.
 func (a *Agent) economize() {
 	budget := a.pastBudget()
-	if a.pastBytes.Load() <= budget {
+	if a.meter.past.Load() <= budget {
 		return
 	}
 	a.mu.Lock()
 	all := slices.Collect(maps.Values(a.mu.followers))
 	a.mu.Unlock()
-	for a.pastBytes.Load() > budget {
+	for a.meter.past.Load() > budget {
 		var heaviest *follower
 		most := int64(0)
 		for _, f := range all {

@@ -96,14 +96,14 @@ func TestKeptMomentsStayWithinTheBudgetAndTheLightestLossesComeFirst(t *testing.
 	var all []*follower
 	for i, groups := range []int{200, 2} {
 		f := lone(time.Second)
-		f.keeper.total = &a.pastBytes
+		f.keeper.total = &a.meter.past
 		a.mu.followers[fmt.Sprint(i)] = f
 		all = append(all, f)
 		for s := range 100 {
 			f.keeper.add(pastView(time.UnixMilli(int64(1000*(s+1))), groups), time.Hour)
 			a.economize()
-			if a.pastBytes.Load() > int64(a.options.MaxPast) {
-				t.Fatalf("%d bytes are kept, more than %d", a.pastBytes.Load(), a.options.MaxPast)
+			if a.meter.past.Load() > int64(a.options.MaxPast) {
+				t.Fatalf("%d bytes are kept, more than %d", a.meter.past.Load(), a.options.MaxPast)
 			}
 		}
 	}
@@ -114,11 +114,14 @@ func TestKeptMomentsStayWithinTheBudgetAndTheLightestLossesComeFirst(t *testing.
 	if many[0].at > 30_000 || many[len(many)-1].at != 100_000 {
 		t.Errorf("the heavy process is kept from %d to %d, want a long past and the newest", many[0].at, many[len(many)-1].at)
 	}
+	if c := a.Cost(); c.Past == 0 || int64(c.Past) != a.meter.past.Load() {
+		t.Errorf("the cost tells %d bytes of the past, want %d", c.Past, a.meter.past.Load())
+	}
 	// When the agent saves, less is kept.
-	before := a.pastBytes.Load()
+	before := a.meter.past.Load()
 	a.meter.thrift.step.Store(int32(len(steps) - 1))
 	a.economize()
-	if got, most := a.pastBytes.Load(), int64(a.options.MaxPast)/int64(steps[len(steps)-1].past); got >= before || got > most && len(all[0].keeper.mu.moments) > 1 {
+	if got, most := a.meter.past.Load(), int64(a.options.MaxPast)/int64(steps[len(steps)-1].past); got >= before || got > most && len(all[0].keeper.mu.moments) > 1 {
 		t.Errorf("%d bytes while the agent saves, before %d; want at most %d", got, before, most)
 	}
 	for _, f := range all {
@@ -128,7 +131,7 @@ func TestKeptMomentsStayWithinTheBudgetAndTheLightestLossesComeFirst(t *testing.
 		f.keeper.clear()
 		f.keeper.add(pastView(time.UnixMilli(1e9), 1), time.Hour)
 	}
-	if got := a.pastBytes.Load(); got != 0 {
+	if got := a.meter.past.Load(); got != 0 {
 		t.Errorf("%d bytes after everything was forgotten, want 0", got)
 	}
 }

@@ -280,6 +280,7 @@ type Cost struct {
 	CPU    float64 `json:"cpu"`    // of one processor, over the last interval; -1: not known on this system
 	Memory uint64  `json:"memory"` // bytes that Go obtained from the system and holds
 	Bytes  float64 `json:"bytes"`  // sent to all clients, per second
+	Past   uint64  `json:"past"`   // bytes of Memory, about, that the moments take which are kept
 
 	MaxCPU    float64 `json:"maxCpu"`    // above it the agent saves cost; 0: no limit
 	MaxMemory uint64  `json:"maxMemory"` // as well

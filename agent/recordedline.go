@@ -11,12 +11,11 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
-const (
-	// longestLine is how long a recording is read for its time line.
-	longestLine = 30 * time.Second
-	// finestLine is the least between two points of it.
-	finestLine = 50 * time.Millisecond
-)
+// finestLine is the least between two points of the time line of a recording.
+const finestLine = 50 * time.Millisecond
+
+// longestLine is how long a recording is read for its time line. Tests have another one.
+var longestLine = 30 * time.Second
 
 // drawLine makes the time line of a recording, once, in a goroutine of its own, and shows what it has now and then.
 func (f *follower) drawLine() {

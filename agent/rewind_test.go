@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/recording"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/flight/flighttest"
 )
@@ -194,5 +195,60 @@ func TestTheTimeLineTellsDelaysMarksAndFlags(t *testing.T) {
 	p = tick(2 * time.Second)
 	if len(p.ready.bars) != 0 || p.marks != [markCount]uint64{} || len(p.flags) != mostFlags || p.flags[mostFlags-1].Rest != 5 {
 		t.Errorf("the next point: %+v, want what is new: %d flags, and 5 more", p, mostFlags)
+	}
+}
+
+func TestALargeRecordingHasATimeLineThatTellsWhereItEnds(t *testing.T) {
+	before := longestLine
+	longestLine = time.Nanosecond
+	defer func() { longestLine = before }()
+	vtr, _ := recordedFiles(t)
+	a := start(t, Options{NoLocal: true, Files: []string{vtr}})
+	tab := connect(t, serve(t, a))
+	tab.rewind("", 0, "")
+	tab.framesUntil("why the time line ends", func() bool {
+		return tab.whole.Moment != nil && strings.Contains(tab.whole.Moment.Note, "reading it was ended after")
+	})
+	a.Close() // nobody reads longestLine any more
+}
+
+// Delays of a recording are exact, and so are its counts at each point.
+func TestTheTimeLineOfARecordingCountsWhatHappened(t *testing.T) {
+	d := &drawing{line: timeline{most: 100}, from: time.UnixMilli(1e12), to: time.Second, step: 100 * time.Millisecond, next: 100 * time.Millisecond, shown: time.Now().Add(time.Hour)}
+	d.flags = []Flag{{Time: 1e12 + 250, Kind: FlagIncident, What: "a test"}}
+	src := recording.NewTracker(nil)
+	d.Reset(src)
+	event := func(at time.Duration, kind flight.Kind, id flight.ThreadID, code flight.Reason) {
+		e := &recording.Event{Time: at, Kind: kind, Thread: id, Code: code}
+		d.Event(e, src.Apply(e), src)
+	}
+	event(10*time.Millisecond, flight.EventThreadStart, 1, 0)
+	event(12*time.Millisecond, flight.EventMount, 1, 0)
+	event(20*time.Millisecond, flight.EventPark, 1, flight.ReasonLock)
+	event(120*time.Millisecond, flight.EventThreadStart, 2, 0)
+	event(220*time.Millisecond, flight.EventPinned, 1, flight.ReasonPinnedGo)
+	d.Lost(5)
+	event(350*time.Millisecond, flight.EventUnpark, 1, 0)
+	event(360*time.Millisecond, flight.EventMount, 1, 0)
+	event(370*time.Millisecond, flight.EventThreadEnd, 1, 0)
+	d.until(d.to)
+	points := d.line.points
+	if len(points) != 10 || points[9].time != 1e12+1000 {
+		t.Fatalf("%d points, want ten up to the end: %+v", len(points), points)
+	}
+	if p := points[0]; p.starts != 10 || p.switches != 10 || p.counts[flight.StateBlocked] != 1 || int(p.ready.first) != flight.BucketOf(2*time.Millisecond) || !slices.Equal(p.ready.bars, []uint32{1}) {
+		t.Errorf("the first point: %+v", p)
+	}
+	if p := points[1]; p.counts[flight.StateBlocked] != 1 || p.counts[flight.StateRunnable] != 1 || len(p.ready.bars) != 0 {
+		t.Errorf("the second point: %+v, want one blocked and one runnable", p)
+	}
+	if p := points[2]; p.marks[0] != 1 || p.drops != 50 || len(p.flags) != 1 {
+		t.Errorf("the third point: %+v, want a pin, loss, and a flag", p)
+	}
+	if p := points[3]; p.ends != 10 || p.counts[flight.StateBlocked] != 0 || p.counts[flight.StateRunnable] != 1 || int(p.ready.first) != flight.BucketOf(10*time.Millisecond) {
+		t.Errorf("the fourth point: %+v, want one thread left", p)
+	}
+	if p := points[9]; p.counts[flight.StateRunnable] != 1 || p.starts != 0 {
+		t.Errorf("the last point: %+v, want one thread still", p)
 	}
 }

@@ -165,7 +165,7 @@ function DropsView({ drops }: { drops: Drops }) {
 function Own({ state, process }: { state: State; process: Process }) {
   const { cost, snapshot } = process;
   const about = [
-    `vtserve: ${percent(cost.cpu)} of one processor, ${bytes(cost.memory)} of memory, ${bytes(cost.bytes)}/s to all pages`,
+    `vtserve: ${percent(cost.cpu)} of one processor, ${bytes(cost.memory)} of memory (${bytes(cost.past ?? 0)} for the past), ${bytes(cost.bytes)}/s to all pages`,
     `last snapshot at ${clock(snapshot.time)} took ${duration(snapshot.took)}, one every ${duration(snapshot.every)}`,
     `frames this page lost because it was slow: ${state.lost}; all ${count(cost.clients)} pages since vtserve began: ${count(cost.lostFrames)}`,
     `events that exporters were not told: ${count(cost.lostEvents)}`,

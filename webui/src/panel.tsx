@@ -58,7 +58,7 @@ export function Command({ line }: { line: string }) {
   };
   return (
     <span class="command">
-      <code>{line}</code>
+      <code tabIndex={0}>{line}</code>
       <button type="button" onClick={() => void copy()} title="copy this command line">
         {said || "copy"}
       </button>

@@ -196,6 +196,7 @@ export interface Cost {
   cpu: number;
   memory: number;
   bytes: number;
+  past: number;
   maxCpu: number;
   maxMemory: number;
   step: number;

@@ -5,6 +5,7 @@ import { whyEmpty } from "./empty";
 import { clock, count, duration, short } from "./format";
 import { Heatmap } from "./heatmap";
 import { lanes, paintLanes, paintLoss, paintMoments } from "./linemarks";
+import { marksOf } from "./marks";
 import { ago, exactly } from "./moment";
 import type { Flag } from "./protocol";
 import { seek, step } from "./rewind";
@@ -56,6 +57,8 @@ export function Timeline({ state, store }: { state: State; store: Store }) {
       </section>
     );
   }
+  const mine = marksOf(process?.key ?? "").map((m) => ({ time: m.at, kind: "mark", severity: "mine", what: m.name, rest: 0 }));
+  const flags = mine.length > 0 ? [...history.flags, ...mine].filter((f) => f.time >= (history.time[0] ?? 0)).sort((a, b) => a.time - b.time) : history.flags;
   const pick = (i: number, second: boolean): void => seek(store, i, second);
   const text = route.at === "" ? (recorded ? "the end" : "now") : `${exactly(moment?.shown || Number(route.at))}, ${ago(state, moment?.shown || Number(route.at))}`;
   const key = (e: KeyboardEvent): void => {
@@ -75,8 +78,8 @@ export function Timeline({ state, store }: { state: State; store: Store }) {
         <figcaption title={`the last ${duration((last - first) * 1e9)}; the scale is logarithmic; click or drag to see that moment, with Ctrl or Shift to compare with it`}>
           <b>threads</b>
           {counts.map((l) => (
-            <span key={l.name} class="key" title={l.name}>
-              <Glyph state={l.name} /> {hovers ? <b>{count(l.values[index] ?? 0)}</b> : l.name}
+            <span key={l.name} class={hovers ? "key" : "key word"} title={l.name}>
+              <Glyph state={l.name} /> {hovers ? <b>{count(l.values[index] ?? 0)}</b> : <span>{l.name}</span>}
             </span>
           ))}
           <span class="fill" />
@@ -94,7 +97,7 @@ export function Timeline({ state, store }: { state: State; store: Store }) {
           under={(u) => paintLoss(u, history)}
           over={(u) => paintMoments(u, route.at, route.from)}
         >
-          <Flags flags={history.flags} from={last - span} span={span} go={(ms) => store.rewind(ms)} />
+          <Flags flags={flags} from={last - span} span={span} go={(ms) => store.rewind(ms)} />
         </Chart>
       </figure>
       <figure>
@@ -145,8 +148,8 @@ function indexOf(time: number[], ms: number): number {
   return best;
 }
 
-const severities = ["error", "warning", "info"];
-const signs: Record<string, string> = { finding: "▼", incident: "◉" };
+const severities = ["error", "warning", "mine", "info"];
+const signs: Record<string, string> = { finding: "▼", incident: "◉", mark: "⚑" };
 
 /** Flags are what happened, above the chart. Those that would cover each other are one, of the worst. */
 function Flags({ flags, from, span, go }: { flags: Flag[]; from: number; span: number; go: (ms: number) => void }) {
