@@ -105,3 +105,19 @@ func TestRatesOfPollersAreThoseBetweenSurveys(t *testing.T) {
 		t.Errorf("%d pollers and %d more, want %d and 2", len(p.Rows), p.Rest, limits.Pollers)
 	}
 }
+
+func TestAClientSeesTheNewestSlowOperations(t *testing.T) {
+	at := time.Now()
+	all := &dump.Schedulers{AsOf: at}
+	for i := range limits.SlowIO + 3 {
+		all.Slow = append(all.Slow, dump.SlowIO{
+			Reason: flight.ReasonRead, Blocker: "socket #12", With: "10.1.2.3:80", Ago: time.Duration(i) * time.Second, For: 30 * time.Millisecond, Bytes: 11, Thread: 7, Name: "payment",
+			Place: &dump.Place{Frame: dump.Frame{Func: "main.call", File: "/src/main.go", Line: 4}},
+		})
+	}
+	got := newSurvey(all).slow
+	want := SlowIORow{Place{Func: "main.call", File: "/src/main.go", Line: 4}, "read", "socket #12", "10.1.2.3:80", 11, 30e6, at.Round(time.Second).UnixMilli(), "7", "payment"}
+	if len(got.Rows) != limits.SlowIO || got.Rest != 3 || got.Rows[0] != want {
+		t.Errorf("%d rows and %d more, the first %+v, want %d and 3, %+v", len(got.Rows), got.Rest, got.Rows[0], limits.SlowIO, want)
+	}
+}

@@ -88,6 +88,8 @@ var panels = []panel{
 		make: func(l *look) any { return l.view.seen.pollers }},
 	{name: "delays", survey: true, on: onProcess, key: []string{"scope"}, none: noSurvey().delays,
 		make: func(l *look) any { return l.view.seen.delays }},
+	{name: "slowIO", survey: true, on: onProcess, key: noRows, none: noSurvey().slow,
+		make: func(l *look) any { return l.view.seen.slow }},
 	{name: "warnings", survey: true, on: onProcess, key: []string{"kind", "reason", "func", "file", "line"}, none: noSurvey().warnings,
 		make: func(l *look) any { return l.view.seen.warnings }},
 	{name: "findings", on: onProcess, key: []string{"key"}, none: &Findings{Rows: []FindingRow{}, Unjudged: []UnjudgedRow{}},

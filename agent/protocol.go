@@ -106,6 +106,7 @@ type Limits struct {
 	PinSites   int `json:"pinSites"`
 	Pollers    int `json:"pollers"`
 	Delays     int `json:"delays"`
+	SlowIO     int `json:"slowIO"`
 	Warnings   int `json:"warnings"`
 	Findings   int `json:"findings"`
 	Events     int `json:"events"` // kinds of the program's own
@@ -174,6 +175,7 @@ type Frame struct {
 	PinSites   *PinSites   `json:"pinSites,omitempty"`
 	Pollers    *Pollers    `json:"pollers,omitempty"`
 	Delays     *Delays     `json:"delays,omitempty"`
+	SlowIO     *SlowIO     `json:"slowIO,omitempty"`
 	Warnings   *Warnings   `json:"warnings,omitempty"`
 	Findings   *Findings   `json:"findings,omitempty"`
 	Events     *Events     `json:"events,omitempty"`
@@ -577,6 +579,25 @@ type Warning struct {
 	Name    string `json:"name"` // of the thread, if it lives
 	Held    int64  `json:"held"`
 	Victims uint64 `json:"victims"`
+}
+
+// SlowIO are the newest operations of threads on sockets and files that took longer than the settings say.
+type SlowIO struct {
+	Rows []SlowIORow `json:"rows"` // newest first
+	Rest int         `json:"rest"` // beyond the limit, of the newest hundred that the rings hold
+}
+
+// A SlowIORow is one operation, with all its waits.
+type SlowIORow struct {
+	Place
+	Reason  string `json:"reason"`  // read, write, accept, connect, dial, lookup or file
+	Blocker string `json:"blocker"` // "socket #12", "file #7", or ""
+	With    string `json:"with"`    // the other side's address, or a path
+	Bytes   uint64 `json:"bytes"`
+	Took    int64  `json:"took"`
+	Time    int64  `json:"time"` // of its end, in whole seconds
+	Thread  string `json:"thread"`
+	Name    string `json:"name"` // of the thread, if it lives
 }
 
 // Findings are what the checks of package dump find in the process.

@@ -16,6 +16,7 @@ type survey struct {
 	holders  map[flight.ThreadID]*dump.Place     // where threads hold their carriers
 	pins     *PinSites
 	delays   *Delays
+	slow     *SlowIO
 	warnings *Warnings
 	pollers  *Pollers
 	asOf     time.Time
@@ -25,7 +26,7 @@ type survey struct {
 
 // noSurvey is what is shown until there is one.
 func noSurvey() *survey {
-	return &survey{pins: &PinSites{Rows: []PinSiteRow{}}, delays: &Delays{Rows: []DelayRow{}}, warnings: &Warnings{Rows: []Warning{}}, pollers: &Pollers{Rows: []PollerRow{}}}
+	return &survey{pins: &PinSites{Rows: []PinSiteRow{}}, delays: &Delays{Rows: []DelayRow{}}, warnings: &Warnings{Rows: []Warning{}}, pollers: &Pollers{Rows: []PollerRow{}}, slow: &SlowIO{Rows: []SlowIORow{}}}
 }
 
 // newSurvey makes a survey of schedulers that were read with the delays of scopes.
@@ -82,6 +83,12 @@ func newSurvey(all *dump.Schedulers) *survey {
 	for _, d := range all.Scopes[:min(len(all.Scopes), limits.Delays)] {
 		s.delays.Rows = append(s.delays.Rows, DelayRow{
 			Scope: strings.Join(d.Path, "/"), Ready: times(d.Ready), Slice: times(d.Slice), Runnable: d.Runnable, Waited: int64(d.Waited),
+		})
+	}
+	s.slow.Rest = max(0, len(all.Slow)-limits.SlowIO)
+	for _, e := range all.Slow[:min(len(all.Slow), limits.SlowIO)] {
+		s.slow.Rows = append(s.slow.Rows, SlowIORow{
+			place(e.Place), e.Reason.String(), e.Blocker, e.With, e.Bytes, int64(e.For), at(e.Ago), threadID(e.Thread), e.Name,
 		})
 	}
 	s.warnings.Rest, s.warnings.Overwritten = all.Rest.Incidents, all.Rest.Overwritten

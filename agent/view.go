@@ -11,7 +11,7 @@ import (
 )
 
 // limits are the most rows that a frame carries.
-var limits = Limits{Scopes: 200, Opened: 2000, Groups: 50, Calls: 2000, Carriers: 64, Schedulers: 16, PinSites: 20, Pollers: 16, Delays: 20, Warnings: 10, Findings: 40, Events: 40, Filters: maxFilters}
+var limits = Limits{Scopes: 200, Opened: 2000, Groups: 50, Calls: 2000, Carriers: 64, Schedulers: 16, PinSites: 20, Pollers: 16, Delays: 20, SlowIO: 15, Warnings: 10, Findings: 40, Events: 40, Filters: maxFilters}
 
 // A view is what is known of a process at a moment. It does not change; any goroutine may read it.
 type view struct {

@@ -28,12 +28,37 @@ type ringEvents struct {
 	steps        []step
 	older        int
 	incidents    []flight.Event
+	slow         []slowEvent
 	missing      []string
 
 	incidentsOnly bool // there are no steps, and incidents only of rings in which there was one since another look
 
 	threads map[flight.ThreadID]flight.ThreadRow // of steps and incidents; ID is 0 where none was met
 	forks   map[flight.ThreadID]flight.ScopeID   // where threads were forked
+}
+
+// A slowEvent is of kind io, with what it has in the slots after it.
+type slowEvent struct {
+	flight.Event
+	took  time.Duration
+	bytes uint64
+	with  string
+}
+
+// readSlow reads the event at i of those of a ring. false means that a part of it was overwritten.
+func readSlow(events []flight.Event, i int) (slowEvent, bool) {
+	e := events[i]
+	var more []uint64
+	for _, m := range events[i+1 : min(i+1+flight.MoreSlots(e.Kind, e.Code), len(events))] {
+		if m.Kind != flight.EventMore {
+			break
+		}
+		more = append(more, uint64(m.Time), uint64(m.Thread), m.Arg)
+	}
+	if len(more) < 3*flight.MoreSlots(e.Kind, e.Code) {
+		return slowEvent{}, false
+	}
+	return slowEvent{e, time.Duration(more[0]), more[1], flight.Kinds[flight.EventIO].Fields[5].Text(more)}, true
 }
 
 // A step is a change of a thread's state.
@@ -88,6 +113,10 @@ func readRings(ctx context.Context, r *flight.Reader, rings []flight.RingRow, un
 	for _, in := range e.incidents {
 		e.threads[in.Thread] = flight.ThreadRow{}
 	}
+	e.slow = newestSlow(e.slow)
+	for i := range e.slow {
+		e.threads[e.slow[i].Thread] = flight.ThreadRow{}
+	}
 	return e, nil
 }
 
@@ -103,6 +132,10 @@ func (e *ringEvents) add(events []flight.Event, shared bool) {
 				yield := ev.Kind == flight.EventUnmount && ev.Code == flight.ReasonYield
 				e.steps = append(e.steps, step{ev.Thread, ev.Time, ev.Kind, yield, shared})
 			}
+		case flight.EventIO:
+			if s, ok := readSlow(events, i); ok {
+				e.slow = append(e.slow, s)
+			}
 		case flight.EventScopeFork:
 			e.forks[ev.Thread] = flight.ScopeID(ev.Arg)
 		default:
@@ -111,6 +144,14 @@ func (e *ringEvents) add(events []flight.Event, shared bool) {
 			}
 		}
 	}
+}
+
+// maxSlow bounds the slow operations that are kept; the newest are.
+const maxSlow = 100
+
+func newestSlow(all []slowEvent) []slowEvent {
+	slices.SortStableFunc(all, func(a, b slowEvent) int { return cmp.Compare(b.Time, a.Time) })
+	return all[:min(len(all), maxSlow)]
 }
 
 // meet notes the record of a thread, if there are events of it.

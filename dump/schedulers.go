@@ -37,7 +37,24 @@ type Schedulers struct {
 	Scopes    []ScopeDelays `json:"scopes"`    // worst first
 	Sample    Sample        `json:"sample"`    // what Scopes were computed from
 
+	// Slow are the newest slow operations on sockets and files that the rings hold, of look-ups with delays: at most 100. They are in no document: vtdump events --kind io
+	// prints all.
+	Slow []SlowIO `json:"-"`
+
 	Rest SchedulersRest `json:"rest"`
+}
+
+// A SlowIO is an operation of a thread on a socket or a file that took long.
+type SlowIO struct {
+	Reason  flight.Reason // read, write, accept, connect, dial, lookup or file
+	Blocker string        // such as "socket #12"; "" if that is not known
+	With    string        // the other side's address, or a path
+	Ago     time.Duration // since its end
+	For     time.Duration
+	Bytes   uint64
+	Thread  flight.ThreadID
+	Name    string // the thread's, if it lives
+	Place   *Place
 }
 
 // A Scheduler is one scheduler of a process.

@@ -92,6 +92,7 @@ func (t *schedulersTaker) finish(ctx context.Context, torn int, err error) (*Sch
 	t.pollers()
 	t.pinSites()
 	t.incidents()
+	t.slow()
 	t.out.Scopes = []ScopeDelays{}
 	if !t.events.incidentsOnly {
 		t.scopes()
@@ -288,6 +289,19 @@ func (t *schedulersTaker) incidents() {
 			in.Scheduler, in.Name = row.Scheduler, t.r.ThreadName(row)
 		}
 		t.out.Incidents[i] = in
+	}
+}
+
+func (t *schedulersTaker) slow() {
+	for _, e := range t.events.slow {
+		s := SlowIO{
+			Reason: e.Code, Blocker: flight.Blocker(e.Arg).String(), With: e.with, Ago: t.ago(e.Time), For: e.took, Bytes: e.bytes,
+			Thread: e.Thread, Place: t.place(e.Stack, e.Code),
+		}
+		if row, ok := t.events.threads[e.Thread]; ok && row.ID == e.Thread {
+			s.Name = t.r.ThreadName(row)
+		}
+		t.out.Slow = append(t.out.Slow, s)
 	}
 }
 

@@ -58,7 +58,7 @@ export function App({ state, store }: { state: State; store: Store }) {
         </div>
         <div class="side">
           <Findings state={state} store={store} />
-          <Schedulers state={state} />
+          <Schedulers state={state} store={store} />
           <Carriers state={state} store={store} />
         </div>
       </main>

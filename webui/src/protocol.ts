@@ -66,6 +66,7 @@ export interface Limits {
   pinSites: number;
   pollers: number;
   delays: number;
+  slowIO: number;
   warnings: number;
   findings: number;
   events: number;
@@ -134,6 +135,7 @@ export interface Frame {
   pinSites?: PinSites;
   pollers?: Pollers;
   delays?: Delays;
+  slowIO?: SlowIO;
   warnings?: Warnings;
   findings?: Findings;
   events?: Events;
@@ -455,6 +457,22 @@ export interface DelayRow {
   slice: Times;
   runnable: number;
   waited: number;
+}
+
+export interface SlowIO {
+  rows: SlowIORow[];
+  rest: number;
+}
+
+export interface SlowIORow extends Place {
+  reason: string;
+  blocker: string;
+  with: string;
+  bytes: number;
+  took: number;
+  time: number;
+  thread: string;
+  name: string;
 }
 
 export interface Warnings {

@@ -2,10 +2,11 @@ import { commandLine } from "./command";
 import { whyEmpty } from "./empty";
 import { clock, count, duration, short } from "./format";
 import { HistogramView, sentence } from "./histogram";
+import { SlowOperations } from "./io";
 import { Command, Empty, Panel } from "./panel";
 import { PollerList } from "./pollers";
 import type { Delays, FigureTerm, SchedulerRow } from "./protocol";
-import type { State } from "./store";
+import type { State, Store } from "./store";
 
 /** The figures that stand in each scheduler's grid, in this order. All that tell how it is now are in the title of its name. */
 const shown = ["parallelism", "running", "idle", "held", "spare", "queued", "mounted", "parked", "max-carriers"];
@@ -22,7 +23,7 @@ export function figure(state: State, row: SchedulerRow, name: string): number {
 }
 
 /** Schedulers shows the figures of each scheduler, and the delays of its threads by scope. */
-export function Schedulers({ state }: { state: State }) {
+export function Schedulers({ state, store }: { state: State; store: Store }) {
   const { schedulers, delays, process } = state;
   const rows = schedulers?.rows ?? [];
   const timers = rows[0] ? figure(state, rows[0], "timers") : 0; // of the process: all tell the same
@@ -49,6 +50,7 @@ export function Schedulers({ state }: { state: State }) {
           {(schedulers?.rest ?? 0) > 0 && <p class="rest">{count(schedulers?.rest ?? 0)} more schedulers, with fewer threads</p>}
           {delays && <ByScope delays={delays} />}
           {state.pollers && <PollerList pollers={state.pollers} />}
+          <SlowOperations state={state} store={store} />
         </>
       )}
     </Panel>

@@ -2,7 +2,7 @@
 const needs: Record<string, string[]> = {
   timeline: ["points"],
   carriers: ["carriers", "pinSites", "warnings"],
-  schedulers: ["delays", "pollers"],
+  schedulers: ["delays", "pollers", "slowIO"],
   events: ["events"],
   findings: ["findings"],
 };

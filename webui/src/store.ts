@@ -3,7 +3,7 @@ import type { Link, Listener } from "./connection";
 import { apply } from "./delta";
 import { extend, noHistory } from "./history";
 import type { History } from "./history";
-import type { Calls, Carriers, Config, Delays, Events, Findings, Frame, Groups, Moment, PinSites, Pollers, Problem, Process, ProcessRow, Schedulers, Scopes, Stack, Warnings } from "./protocol";
+import type { Calls, Carriers, Config, Delays, Events, Findings, Frame, Groups, Moment, PinSites, Pollers, Problem, Process, ProcessRow, Schedulers, Scopes, SlowIO, Stack, Warnings } from "./protocol";
 import { readRoute, writeRoute } from "./route";
 import type { Route } from "./route";
 import { marksOf } from "./marks";
@@ -31,6 +31,7 @@ export interface State {
   schedulers: Schedulers | null;
   pinSites: PinSites | null;
   pollers: Pollers | null;
+  slowIO: SlowIO | null;
   delays: Delays | null;
   warnings: Warnings | null;
   findings: Findings | null;
@@ -52,6 +53,7 @@ const empty = {
   schedulers: null,
   pinSites: null,
   pollers: null,
+  slowIO: null,
   delays: null,
   warnings: null,
   findings: null,
@@ -60,7 +62,7 @@ const empty = {
 };
 
 /** The members of frames that are kept as they come. */
-const members = ["processes", "process", "moment", "scopes", "groups", "stack", "flame", "callers", "carriers", "schedulers", "pinSites", "pollers", "delays", "warnings", "findings", "events"] as const;
+const members = ["processes", "process", "moment", "scopes", "groups", "stack", "flame", "callers", "carriers", "schedulers", "pinSites", "pollers", "slowIO", "delays", "warnings", "findings", "events"] as const;
 
 /** Store holds the page's state, follows the URL, and tells one view tree when to draw again. */
 export class Store implements Listener {
