@@ -35,7 +35,7 @@ func BenchmarkReplay(b *testing.B) {
 		for i := range n {
 			durable.Do(th, "step", func(durable.Call) (int, error) { return i, nil })
 		}
-		done <- struct{}{}
+		done <- struct{}{} //durable:ok it is told again
 		durable.Park(th, "p")
 		return n, nil
 	})
