@@ -74,6 +74,11 @@ func TestADumpIsFilteredAndGroupedAsTheQuerySays(t *testing.T) {
 	if err := json.Unmarshal(get(t, of+"/groups/"+g.Key[:6], 200), &g); err != nil || g.Count != 79 {
 		t.Errorf("the group %s: %v, %d threads; want 79", g.Key, err, g.Count)
 	}
+	key := g.Key
+	if err := json.Unmarshal(get(t, of+"/groups/"+key+"?filter="+url.QueryEscape("wait>10h"), 200), &g); err != nil || g.Count != 0 || g.Key != key || g.Oldest == nil {
+		t.Errorf("of the group %s those that wait long: %v, %+v; want none", key, err, g)
+	}
+	get(t, of+"/groups/"+key[:6]+"?filter="+url.QueryEscape("wait>10h"), 404)
 	var th dump.ThreadReport
 	if err := json.Unmarshal(get(t, of+"/threads/1", 200), &th); err != nil || th.Name != "main" {
 		t.Errorf("thread 1: %v, %q; want main", err, th.Name)
@@ -92,7 +97,7 @@ func TestWhatAThreadDidIsToldAsLongAsItIsKnown(t *testing.T) {
 		if err := json.Unmarshal(get(t, of+path, 200), &e); err != nil || e.Format != dump.ThreadEventsFormat || len(e.Events) != want {
 			t.Errorf("%s: %v, %d events; want %d", path, err, len(e.Events), want)
 		}
-		if there := e.ID == 7; there != (e.State != "") {
+		if there := e.ID == 7; there != (e.State != "") || there != (e.Thread != nil) {
 			t.Errorf("%s: state %q, want one only of a thread that is there", path, e.State)
 		}
 	}

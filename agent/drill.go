@@ -36,13 +36,15 @@ func (a *Agent) serveGroup(w http.ResponseWriter, r *http.Request, q *ask) error
 	})
 }
 
-// takeGroup reads the group that a word stands for.
+// takeGroup reads the group that a word stands for. A whole key stands for a group also while no thread is in it, or none that the filter matches.
 func takeGroup(ctx context.Context, src dump.Source, word string, o dump.Options) (*dump.GroupReport, error) {
 	if len(word) == dump.KeyLength {
 		// Of a whole key there is nothing to look up.
-		if g, err := dump.TakeGroup(ctx, src, word, o); !errors.As(err, new(dump.NoGroupError)) {
-			return g, err
+		g, err := dump.TakeGroup(ctx, src, word, o)
+		if errors.As(err, new(dump.NoGroupError)) {
+			return dump.EmptyGroup(src, word, o), nil
 		}
+		return g, err
 	}
 	snap, err := dump.Take(ctx, src, o)
 	if err != nil {
@@ -82,6 +84,13 @@ func (a *Agent) serveThreadEvents(w http.ResponseWriter, r *http.Request, q *ask
 	}
 	return a.withSource(w, r, q, func(ctx context.Context, src dump.Source) (toJSON, toText func(io.Writer) error, err error) {
 		e, err := dump.TakeThreadEvents(ctx, src, id, min(most, mostEvents))
+		if err != nil {
+			return nil, nil, err
+		}
+		// Both at once, so that a page can look at a thread that may end at any moment without asking for one that is not there.
+		if e.Thread, err = dump.TakeThread(ctx, src, id); errors.As(err, new(dump.NoThreadError)) {
+			e.State, err = "", nil
+		}
 		return func(to io.Writer) error { return dump.ThreadEventsJSON(to, e) }, func(to io.Writer) error { return dump.ThreadEventsText(to, e, q.text) }, err
 	})
 }

@@ -138,6 +138,16 @@ func TakeGroup(ctx context.Context, r Source, key string, o Options) (*GroupRepo
 	return out, nil
 }
 
+// EmptyGroup tells that no thread is in the group of a key, or none that the filter of o matches.
+func EmptyGroup(r Source, key string, o Options) *GroupReport {
+	now := time.Now()
+	p := processOf(r, now)
+	return &GroupReport{
+		Format: GroupFormat, Process: p, Taken: now, AsOf: p.LastSeen, Complete: true, Filter: o.Filter.String(), Key: key,
+		Waits: []uint64{}, Blockers: []Share{}, Names: []Share{}, Oldest: []Example{}, Newest: []Example{}, Random: []Example{},
+	}
+}
+
 // GroupOf tells what a snapshot says of the group of a key: examples, but not how the waits are distributed and what the threads are called. The error is a
 // [NoGroupError].
 func GroupOf(s *Snapshot, key string) (*GroupReport, error) {

@@ -98,9 +98,14 @@ func (p *groupPage) shares(label string, all []Share, none string) {
 
 // histogram prints how many wait how long, a bar for two doublings.
 func (p *groupPage) histogram() {
-	var h flight.Histogram
-	copy(h[p.g.First:], p.g.Waits)
-	counts := bars(&h)
+	var counts []uint64
+	for i, n := range p.g.Waits {
+		bar := (p.g.First + i + bucketsPerBar - 1) / bucketsPerBar
+		for len(counts) <= bar {
+			counts = append(counts, 0)
+		}
+		counts[bar] += n
+	}
 	most, shown := uint64(0), 0
 	for _, n := range counts {
 		if n > 0 {
@@ -118,11 +123,7 @@ func (p *groupPage) histogram() {
 		}
 		p.label(label)
 		label = ""
-		what := "<" + p.span(barEnd(i))
-		if i == barCount-1 {
-			what = ">" + p.span(barEnd(i-1))
-		}
-		p.right(dim, what, threadLabel+7)
+		p.right(dim, "<"+p.span(flight.BucketEnd(i*bucketsPerBar)), threadLabel+7)
 		p.right(plain, Thousands(n), threadLabel+7+2+len(Thousands(most)))
 		p.text(plain, " ")
 		room := max(min(p.width-p.at(), 50), 1)

@@ -48,7 +48,7 @@ type TableRow struct {
 	Count  int    `json:"count"`
 	States Counts `json:"states"`
 	Wait   Wait   `json:"wait"` // how long they have been in their states
-	// Waits count them by how long, for [flight.BucketEnd]; buckets from the first to the last that has any.
+	// Waits count them by how long, for [flight.BucketEnd], also beyond [flight.HistogramBuckets]; buckets from the first to the last that has any.
 	Waits  []uint64 `json:"waits"`
 	First  int      `json:"first"` // the bucket of Waits[0]
 	Oldest *Example `json:"oldest"`
@@ -223,17 +223,17 @@ func (t *tabler) example(e *tableExample) *Example {
 	return &Example{ID: e.id, Name: t.texts.names(e.in), Wait: t.span(e.wait)}
 }
 
-// buckets counts waits in the buckets of [flight.Histogram].
+// buckets counts waits in buckets as those of [flight.Histogram], which go on where that ends: threads wait for hours.
 func (t *tabler) buckets(w *waitStat) (first int, counts []uint64) {
-	var h flight.Histogram
+	var h [maxWaitBuckets]uint64
 	if w.hist == nil {
 		for _, ticks := range w.exact {
-			h[flight.BucketOf(t.span(ticks))]++
+			h[bucketOfWait(t.span(ticks))]++
 		}
 	} else {
 		for i, n := range w.hist {
 			if n > 0 {
-				h[flight.BucketOf(t.span(waitBucketMiddle(i)))] += uint64(n)
+				h[bucketOfWait(t.span(waitBucketMiddle(i)))] += uint64(n)
 			}
 		}
 	}
@@ -247,6 +247,18 @@ func (t *tabler) buckets(w *waitStat) (first int, counts []uint64) {
 		}
 	}
 	return first, h[first : last+1]
+}
+
+// maxWaitBuckets is more than there are for the longest duration.
+const maxWaitBuckets = 128
+
+// bucketOfWait returns the bucket of a wait, which ends at [flight.BucketEnd]. Unlike [flight.BucketOf] it knows no last one.
+func bucketOfWait(d time.Duration) int {
+	i := flight.BucketOf(d)
+	for i >= flight.HistogramBuckets-1 && flight.BucketEnd(i) <= d && i < maxWaitBuckets-1 && flight.BucketEnd(i+1) > 0 {
+		i++
+	}
+	return i
 }
 
 // stackText is the innermost call of the program's own, and who called that.

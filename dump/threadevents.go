@@ -31,6 +31,9 @@ type ThreadEvents struct {
 	Name  string          `json:"name,omitempty"`
 	State string          `json:"state,omitempty"` // at the moment; absent: there is no such thread, any more or at all
 
+	// Thread is all else that is known of it, if who asked wants that and the thread is there. [TakeThreadEvents] leaves it nil.
+	Thread *ThreadReport `json:"thread,omitempty"`
+
 	Whole   time.Time     `json:"whole"`   // from here on no event of the thread is missing; before it, some may be known
 	Earlier int           `json:"earlier"` // that are known too, and left out for there are more
 	Events  []ThreadEvent `json:"events"`  // the newest, in order of time
@@ -85,40 +88,37 @@ func TakeThreadEvents(ctx context.Context, src Source, id flight.ThreadID, most 
 	if err != nil {
 		return nil, err
 	}
-	l, err := List(ctx, src, Options{})
-	if err != nil {
-		return nil, err
-	}
 	p := processOf(src, began)
 	out := &ThreadEvents{
 		Format: ThreadEventsFormat, Process: p, Taken: began, AsOf: p.LastSeen, ID: id, Whole: known.From.Add(known.Whole), Earlier: known.Earlier,
 		Events: make([]ThreadEvent, 0, len(known.Events)),
 	}
-	t := &teller{out: out, known: known, stacks: newStackTable(src.Stack, SameLines), people: map[flight.ThreadID][]*Party{}, parked: -1}
-	scopes := map[flight.ScopeID]string{}
-	for i := range l.Scopes {
-		scopes[l.Scopes[i].ID] = l.Scopes[i].Name
+	var s Snapshot // of which only what is missing is told
+	s.Process = p
+	if m, ok := src.(Moment); ok {
+		s.Incomplete = m.Incomplete()
 	}
-	t.scope = func(id flight.ScopeID) string { return scopes[id] }
+	scopes, err := src.Scopes()
+	if err != nil {
+		s.missed(err)
+	}
+	t := &teller{out: out, known: known, stacks: newStackTable(src.Stack, SameLines), people: map[flight.ThreadID][]*Party{id: nil}, parked: -1}
+	names := make(map[flight.ScopeID]string, len(scopes))
+	for i := range scopes {
+		names[scopes[i].ID] = scopes[i].Name
+	}
+	t.scope = func(id flight.ScopeID) string { return names[id] }
 	for i := range known.Events {
 		t.add(&known.Events[i])
 	}
-	if err := l.Each(ctx, func(th *Thread) error {
-		if th.ID == id {
-			out.Name, out.State = l.Name(th), th.State.String()
-		}
-		for _, p := range t.people[th.ID] {
-			p.Name, p.Scope = l.Name(th), l.Path(th.Scope)[1:]
-		}
-		return nil
-	}); err != nil {
+	if err := t.meet(ctx, src, plant(scopes, false), &s); err != nil {
 		return nil, err
 	}
 	out.Stacks = t.stacks.stacks
 	if out.Stacks == nil {
 		out.Stacks = []Stack{}
 	}
-	out.Incomplete = append(l.Incomplete(), known.Miss...)
+	out.Incomplete = append(s.Incomplete, known.Miss...)
 	if lost > 0 {
 		out.Incomplete = append(out.Incomplete, Count(int(lost), "event")+" of the recording missing")
 	}
@@ -149,6 +149,35 @@ type teller struct {
 	scope  func(flight.ScopeID) string
 	people map[flight.ThreadID][]*Party // whose names are wanted
 	parked int                          // the park that has not ended yet; -1: none
+}
+
+// meet tells the names of those who are wanted, and the state of the thread itself.
+func (t *teller) meet(ctx context.Context, src Source, tree *tree, s *Snapshot) error {
+	var found []flight.ThreadRow
+	if _, err := src.Threads(ctx, func(rows []flight.ThreadRow) {
+		for i := range rows {
+			r := &rows[i]
+			if _, wanted := t.people[r.ID]; wanted && r.State != flight.StateFree && r.State < flight.StateCount {
+				found = append(found, *r)
+			}
+		}
+	}); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		s.missed(err)
+	}
+	for i := range found {
+		r := &found[i]
+		name, path := src.ThreadName(*r), tree.path(max(tree.family(r.Scope), 0))[1:]
+		if r.ID == t.out.ID {
+			t.out.Name, t.out.State = name, r.State.String()
+		}
+		for _, p := range t.people[r.ID] {
+			p.Name, p.Scope = name, path
+		}
+	}
+	return nil
 }
 
 func (t *teller) add(e *recording.Event) {

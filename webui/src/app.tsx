@@ -14,6 +14,7 @@ import { Schedulers } from "./schedulers";
 import { Scopes } from "./scopes";
 import { StackView } from "./stack";
 import type { State, Store } from "./store";
+import { ThreadView } from "./thread";
 import { Timeline } from "./timeline";
 import { Toast } from "./toast";
 import { Tabs, chosenView } from "./views";
@@ -54,7 +55,11 @@ export function App({ state, store }: { state: State; store: Store }) {
         </div>
         <div class="middle">
           <view.show key={view.name} state={state} store={store} active={panel === "groups"} activate={() => activate("groups")} tabs={<Tabs state={state} store={store} />} />
-          <StackView state={state} all={all} showAll={showAll} />
+          {state.route.thread ? (
+            <ThreadView key={state.route.thread} state={state} store={store} all={all} showAll={showAll} />
+          ) : (
+            <StackView state={state} store={store} all={all} showAll={showAll} />
+          )}
         </div>
         <div class="side">
           <Findings state={state} store={store} />

@@ -24,6 +24,9 @@ export function api(process: string, path: string, params: Record<string, string
   return `api/v1/processes/${encodeURIComponent(process)}/${path}${query ? "?" + query : ""}`;
 }
 
+/** rest is how many times as long as a document took nobody asks for it again: what takes the agent long is asked for less. */
+const rest = 20;
+
 /**
  * useDocument fetches JSON from path, "" for nothing, now and every so many milliseconds after it came, 0 for once. A tab that is hidden fetches nothing.
  * What comes late for another path is dropped.
@@ -41,10 +44,11 @@ export function useDocument<T>(path: string, every: number): Fetched<T> {
         return;
       }
       set((s) => (s.path === path ? { ...s, busy: true } : { path, value: null, error: "", attempt: "", at: 0, busy: true }));
+      const began = performance.now();
       const result = await read<T>(path, abort.signal);
       if (abort.signal.aborted) return;
       set((s) => ({ ...s, ...result, value: "value" in result ? result.value : s.value, busy: false }));
-      if (every > 0) timer.current = setTimeout(() => void load(), every);
+      if (every > 0) timer.current = setTimeout(() => void load(), Math.max(every, rest * (performance.now() - began)));
     };
     void load();
     return () => {

@@ -157,6 +157,7 @@ export interface ThreadEvents {
   id: number;
   name?: string;
   state?: string;
+  thread?: ThreadReport;
   whole: string;
   earlier: number;
   events: ThreadEvent[];

@@ -3,6 +3,7 @@ export interface Route {
   process: string; // pid
   scope: string; // path, or key where two scopes have one path
   group: string; // key
+  wait: string; // FROM..TO: of the group only those that wait so long, see waitspan.ts; "": all
   filter: string; // of threads
   thread: string; // number
   view: string; // of the middle, see views.tsx; "": the first
@@ -24,7 +25,7 @@ export interface Route {
   panel: string; // what lies over the page, see overlays.tsx; "": nothing
 }
 
-export const nowhere: Route = { process: "", scope: "", group: "", filter: "", thread: "", view: "", at: "", from: "", order: "", open: "", fold: "", map: "", zoom: "", func: "", weight: "", colour: "", frames: "", find: "", wide: "", groupOrder: "", with: "", panel: "" };
+export const nowhere: Route = { process: "", scope: "", group: "", wait: "", filter: "", thread: "", view: "", at: "", from: "", order: "", open: "", fold: "", map: "", zoom: "", func: "", weight: "", colour: "", frames: "", find: "", wide: "", groupOrder: "", with: "", panel: "" };
 
 const names = Object.keys(nowhere) as (keyof Route)[];
 

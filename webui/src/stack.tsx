@@ -1,23 +1,28 @@
 import { commandLine } from "./command";
 import { whyEmpty } from "./empty";
-import { base, count, duration, leaf } from "./format";
+import { count, duration } from "./format";
+import { Frames } from "./frames";
+import { Waiting } from "./groupdetail";
 import { Marking } from "./groupmark";
 import { Command, Empty, Panel } from "./panel";
 import { Word } from "./states";
-import type { State } from "./store";
+import type { State, Store } from "./store";
+import { filterOf, readSpan } from "./waitspan";
 
 interface StackProps {
   state: State;
+  store: Store;
   all: boolean; // internal frames too
   showAll: (all: boolean) => void;
 }
 
-/** StackView shows one stack in full: of the chosen group, with how long its threads wait and who they are. */
-export function StackView({ state, all, showAll }: StackProps) {
+/** StackView shows the chosen group: its stack in full, how long its threads wait, and who they are. */
+export function StackView({ state, store, all, showAll }: StackProps) {
   const stack = state.stack;
   const row = stack?.row;
   const hidden = stack?.frames.filter((f) => f.internal).length ?? 0;
-  const frames = (stack?.frames ?? []).filter((f) => all || !f.internal || hidden === stack?.frames.length);
+  const span = readSpan(state.route.wait);
+  const shown = span ? { ...state, route: { ...state.route, filter: filterOf(state.route.filter, span) } } : state;
   return (
     <Panel
       id="stack"
@@ -32,7 +37,7 @@ export function StackView({ state, all, showAll }: StackProps) {
       }
       foot={
         state.process &&
-        !state.process.missing && <Command line={commandLine(state, "", { group: true })} />
+        !state.process.missing && <Command line={commandLine(shown, "", { group: true, filter: true })} />
       }
     >
       {!stack || !row ? (
@@ -64,47 +69,18 @@ export function StackView({ state, all, showAll }: StackProps) {
             </div>
             <Marking state={state} row={row} />
           </dl>
-          {stack.frames.length === 0 ? (
+          <div class="group-detail">
+            {stack.frames.length === 0 ? (
             <Empty>
               {row.state === "mounted" ? "These threads execute: a stack is recorded when a thread parks." : "No stack was recorded for them."}
             </Empty>
           ) : (
-            <Frames frames={frames} truncated={stack.truncated} />
+            <Frames frames={stack.frames} all={all} truncated={stack.truncated} />
           )}
-          <Examples state={state} />
+            <Waiting key={stack.group} state={state} store={store} group={stack.group} />
+          </div>
         </>
       )}
     </Panel>
-  );
-}
-
-function Frames({ frames, truncated }: { frames: { func: string; file: string; line: number; inlined: boolean; internal: boolean }[]; truncated: boolean }) {
-  return (
-    <ol class="frames">
-      {frames.map((f, i) => (
-        <li key={i} class={f.internal ? "internal" : ""} title={`${f.func}\n${f.file}:${f.line}`}>
-          <code>{leaf(f.func)}</code>
-          <span class="dim">
-            {f.inlined && <em>inlined</em>} {f.file ? `${base(f.file)}:${f.line}` : ""}
-          </span>
-        </li>
-      ))}
-      {truncated && <li class="internal">outer frames were not recorded: the stack is deeper</li>}
-    </ol>
-  );
-}
-
-function Examples({ state }: { state: State }) {
-  const examples = state.stack?.examples ?? [];
-  if (examples.length === 0) return null;
-  return (
-    <p class="examples">
-      <span class="dim">longest: </span>
-      {examples.map((t) => (
-        <span key={t.id} class="example">
-          <code>#{t.id}</code> {t.name && <q>{t.name}</q>} <span class="dim">{duration(t.wait)}</span>
-        </span>
-      ))}
-    </p>
   );
 }

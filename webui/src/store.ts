@@ -94,10 +94,12 @@ export class Store implements Listener {
   go(to: Partial<Route>): void {
     const route = { ...this.state.route, ...to };
     if (to.process !== undefined && to.process !== this.state.route.process) {
-      for (const name of ["scope", "group", "thread", "at", "from", "open", "fold", "zoom", "func"] as const) route[name] = to[name] ?? "";
+      for (const name of ["scope", "group", "wait", "thread", "at", "from", "open", "fold", "zoom", "func"] as const) route[name] = to[name] ?? "";
     } else if ((to.scope !== undefined && to.scope !== this.state.route.scope) || (to.filter !== undefined && to.filter !== this.state.route.filter)) {
       route.group = to.group ?? "";
     }
+    const others = (["scope", "group", "filter"] as const).some((name) => to[name] !== undefined && to[name] !== this.state.route[name]);
+    if (others) for (const name of ["wait", "thread"] as const) route[name] = to[name] ?? "";
     history.replaceState(null, "", location.pathname + location.search + writeRoute(route));
     this.follow(route);
   }

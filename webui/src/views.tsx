@@ -4,6 +4,7 @@ import { Flame } from "./flame";
 import { CallGraph } from "./graph";
 import { Groups } from "./groups";
 import type { State, Store } from "./store";
+import { Waits } from "./waits";
 
 /** What every view gets. */
 export interface ViewProps {
@@ -27,6 +28,7 @@ export const views: [View, ...View[]] = [
   { name: "groups", title: "Stack groups", about: "threads with the same stack, state and reason, most first", show: Groups },
   { name: "flame", title: "Flame graph", about: "all stacks merged: each call as wide as it has threads, or as they wait", show: Flame },
   { name: "graph", title: "Call graph", about: "all stacks merged to boxes of calls without branches; around one function its callers and callees", show: CallGraph },
+  { name: "waits", title: "Waits", about: "who waits for whom, those that wait for each other first", show: Waits },
   { name: "diff", title: "What changed", about: "scopes and stacks that are new, gone, grew or shrank since a moment", show: Diff },
 ];
 

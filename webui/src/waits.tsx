@@ -1,0 +1,229 @@
+import "./waits.css";
+import { Circle } from "./circle";
+import { commandLine } from "./command";
+import { api, useDocument } from "./document";
+import type { Deadlock, Keeper, Member, Orphan, Stack, Thing, WaitGroup, Waits as WaitsDocument } from "./documents";
+import { whyEmpty } from "./empty";
+import { base, clock, count, duration, leaf } from "./format";
+import { Frames } from "./frames";
+import { settled } from "./settled";
+import { Command, Empty, Panel } from "./panel";
+import { PartyLink, pathOf } from "./party";
+import { chosenScope } from "./scopes";
+import { Glyph } from "./states";
+import type { State, Store } from "./store";
+import type { ViewProps } from "./views";
+
+const every = 3_000; // milliseconds
+const top = "100"; // groups
+
+/** thingOf writes what is waited for: mutex "db", thread #7, 12 mutexes. */
+export function thingOf(t: Thing): string {
+  const name = t.name ? ` "${t.name}"` : "";
+  if ((t.count ?? 0) > 1) return `${count(t.count ?? 0)} × ${t.kind}${name}`;
+  if (t.kind === "thread") return `the end of #${t.id ?? "?"}${name}`;
+  return `${t.kind}${name || (t.id ? ` ${t.id}` : "")}`;
+}
+
+/** Waits shows who waits for whom in the chosen scope: those that wait for each other first. */
+export function Waits({ state, store, active, activate, tabs }: ViewProps) {
+  const { process, filter, at } = state.route;
+  const key = process || state.process?.key || "";
+  const scope = chosenScope(state);
+  const recorded = state.process?.status === "recorded";
+  const within = !recorded && scope && scope.depth > 0 ? scope.path : "";
+  const past = at !== "" && !recorded;
+  const known = key !== "" && !past && state.process !== null && !state.process.missing && (recorded || scope !== undefined || state.route.scope === "");
+  const waits = useDocument<WaitsDocument>(known ? api(key, "waits", { top, scope: within, filter: recorded ? "" : filter }) : "", settled(state) ? 0 : every);
+  const w = waits.value;
+  const some = commandLine(state, "waits", recorded ? {} : { scope: true, filter: true });
+  return (
+    <Panel
+      id="waits"
+      title="Waits"
+      head={tabs}
+      note={
+        w && (
+          <>
+            {count(w.waiting - w.goroutines)} of {count(w.threads)} threads {within && `in ${scope?.name ?? ""} `}wait for others
+            {w.goroutines > 0 && `, and ${count(w.goroutines)} goroutines`} · at {clock(waits.at)}
+          </>
+        )
+      }
+      active={active}
+      onActivate={activate}
+      foot={some && <Command line={some} />}
+    >
+      {waits.error && (
+        <p class="refused">
+          {waits.error}
+          {waits.attempt && <span class="dim"> Try: {waits.attempt}</span>}
+        </p>
+      )}
+      {!w ? <Empty>{whyEmpty(state) || (past ? "Who waits for whom is known of the present only: of the past groups of threads are kept." : waits.error ? "" : "Reading who waits for whom …")}</Empty> : <All w={w} state={state} store={store} recorded={recorded} />}
+    </Panel>
+  );
+}
+
+function All({ w, state, store, recorded }: { w: WaitsDocument; state: State; store: Store; recorded: boolean }) {
+  const others = Object.entries(w.others).sort((a, b) => b[1] - a[1]);
+  return (
+    <div class="waits">
+      {recorded && (state.route.filter !== "" || state.route.scope !== "") && <p class="rest">These are the waits of all threads: a file has no others.</p>}
+      {(w.incomplete ?? []).map((why) => (
+        <p key={why} class="rest">
+          incomplete: {why}
+        </p>
+      ))}
+      {w.deadlocks.map((d, i) => (
+        <Cycle key={i} number={i + 1} of={d} stacks={w.stacks} store={store} />
+      ))}
+      {w.groups.length === 0 && <Empty>None {state.route.filter ? "of those that the filter matches " : ""}waits for what others hold or do.</Empty>}
+      {w.groups.length > 0 && (
+        <ul class="wait-groups" aria-label="what is waited for">
+          {w.groups.map((g, i) => (
+            <Group key={i} g={g} stacks={w.stacks} store={store} />
+          ))}
+        </ul>
+      )}
+      {w.rest.groups > 0 && (
+        <p class="rest">
+          {count(w.rest.groups)} more {w.rest.groups === 1 ? "thing" : "things"}, for which {count(w.rest.threads)} wait
+        </p>
+      )}
+      {w.orphans.length > 0 && <Orphans of={w.orphans} store={store} />}
+      {others.length > 0 && (
+        <p class="rest">
+          {count(others.reduce((sum, [, n]) => sum + n, 0))} others wait for nothing that somebody holds: {others.map(([name, n]) => `${name} ${count(n)}`).join(", ")}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Cycle({ number, of, stacks, store }: { number: number; of: Deadlock; stacks: Stack[]; store: Store }) {
+  const size = of.threads + of.goroutines;
+  return (
+    <section class="cycle" aria-label={`deadlock ${number}`}>
+      <h3>
+        <svg class="severity-error" viewBox="0 0 10 10" width="11" height="11" aria-hidden="true">
+          <path d="M5 .4l4.8 9H.2z" fill="currentColor" />
+        </svg>{" "}
+        deadlock {number}: {count(size)} wait for each other, for {duration(of.for_ns)}
+        {of.victims > 0 && `; ${count(of.victims)} more cannot go on because of them`}
+      </h3>
+      <div class="ring">
+        <Circle members={of.members} more={size > of.members.reduce((sum, m) => sum + m.count, 0)} />
+        <ol>
+          {of.members.map((m, i) => (
+            <Link key={i} m={m} stack={stacks[m.stack]} store={store} />
+          ))}
+          {size > of.members.reduce((sum, m) => sum + m.count, 0) && <li class="dim">and {count(size - of.members.length)} more</li>}
+        </ol>
+      </div>
+    </section>
+  );
+}
+
+function Link({ m, stack, store }: { m: Member; stack: Stack | undefined; store: Store }) {
+  return (
+    <li>
+      <Glyph state={m.state} /> <PartyLink party={m} store={store} />
+      {m.count > 1 && ` and ${count(m.count - 1)} alike`} <span class="dim">{m.state || "waits"}</span> {m.role !== "is" && <>{m.role} </>}
+      {m.role !== "is" && <b>{thingOf(m.keeps)}</b>}
+      {(m.held_ns ?? 0) > 0 && <span class="dim"> for {duration(m.held_ns ?? 0)}</span>} {m.role !== "is" && "and "}wants <b>{thingOf(m.wants)}</b>
+      <At stack={stack} label={`where ${m.name || "it"} waits`} />
+    </li>
+  );
+}
+
+/** At is where somebody waits: one line, and the whole stack on demand. */
+function At({ stack, label }: { stack: Stack | undefined; label: string }) {
+  const f = stack?.frames.find((f) => !f.internal) ?? stack?.frames[0];
+  if (!stack || !f) return <span class="dim"> · no stack is known</span>;
+  return (
+    <details class="at">
+      <summary title={label}>
+        at <code>{leaf(f.func)}</code> <span class="dim">{f.file && `${base(f.file)}:${f.line}`}</span>
+      </summary>
+      <Frames frames={stack.frames} all={false} truncated={stack.truncated} full />
+    </details>
+  );
+}
+
+function Group({ g, stacks, store }: { g: WaitGroup; stacks: Stack[]; store: Store }) {
+  const holders = g.holders ?? [];
+  const more = (g.held ?? 0) - holders.length;
+  return (
+    <li data-thing={thingOf(g.for)}>
+      <div class="thing">
+        <b class="number">{count(g.count)}</b>
+        <span>
+          {g.count === 1 ? "waits" : "wait"} for <b>{thingOf(g.for)}</b>
+          {g.deadlock > 0 && <span class="severity-error"> in deadlock {g.deadlock}</span>}
+          {(g.capacity ?? 0) > 0 && (
+            <span class="dim">
+              , {count(g.available ?? 0)} of {count(g.capacity ?? 0)} free
+            </span>
+          )}
+          {(g.goroutines ?? 0) > 0 && <span class="dim">, {count(g.goroutines ?? 0)} of them goroutines</span>}
+          {(g.timed ?? 0) > 0 && <span class="dim">, {count(g.timed ?? 0)} with a time limit</span>}
+        </span>
+        <span class="wait" title={`shortest ${duration(g.shortest_ns)}, longest ${duration(g.longest_ns)}`}>
+          {duration(g.longest_ns)}
+        </span>
+      </div>
+      <div class="party">
+        in{" "}
+        <button type="button" class="link" onClick={() => store.go({ scope: pathOf(g.scope), view: "waits" })}>
+          {pathOf(g.scope)}
+        </button>
+        , longest <PartyLink party={g.example} store={store} />
+        <At stack={stacks[g.stack]} label="where the one that waits longest does" />
+      </div>
+      {holders.map((h, i) => (
+        <Holder key={i} h={h} held={(g.held ?? 0) > 0 && g.for.kind !== "thread"} stack={stacks[h.stack]} store={store} />
+      ))}
+      {more > 0 && <div class="party dim">and {count(more)} more who hold it</div>}
+      {g.gone && <div class="party bad">a holder has ended: nobody will let go of it</div>}
+    </li>
+  );
+}
+
+function Holder({ h, held, stack, store }: { h: Keeper; held: boolean; stack: Stack | undefined; store: Store }) {
+  return (
+    <div class="party holder">
+      {held ? "held by" : "that is"} <PartyLink party={h} store={store} />
+      {(h.scope?.length ?? 0) > 0 && <span class="dim"> of {pathOf(h.scope)}</span>}
+      {(h.held_ns ?? 0) > 0 && ` for ${duration(h.held_ns ?? 0)}`}
+      {h.state && (
+        <span class={h.state === "ended" ? "bad" : ""}>
+          , <Glyph state={h.state} /> {h.state}
+          {(h.for_ns ?? 0) > 0 && ` for ${duration(h.for_ns ?? 0)}`}
+        </span>
+      )}
+      {h.stack >= 0 && <At stack={stack} label="where it waits itself" />}
+    </div>
+  );
+}
+
+function Orphans({ of, store }: { of: Orphan[]; store: Store }) {
+  return (
+    <section class="orphans">
+      <h3>Scopes whose owner has ended and left them open</h3>
+      <ul>
+        {of.slice(0, 10).map((o) => (
+          <li key={o.id}>
+            <button type="button" class="link" onClick={() => store.go({ scope: pathOf(o.scope), view: "" })}>
+              {pathOf(o.scope)}
+            </button>{" "}
+            <span class="dim">
+              open for {duration(o.open_ns)}, was owned by #{o.owner}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {of.length > 10 && <p class="rest">{count(of.length - 10)} more</p>}
+    </section>
+  );
+}
