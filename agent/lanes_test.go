@@ -85,6 +85,9 @@ func TestRatesOfPollersAreThoseBetweenSurveys(t *testing.T) {
 		return newSurvey(all)
 	}
 	first, second := made(0, 10, 500), made(2*time.Second, 30, 100, 7)
+	if noSurvey().pollers.Known || !first.pollers.Known {
+		t.Error("pollers are known before there was a survey, or not after it")
+	}
 	first.since(noSurvey())
 	if first.pollers.Over != 0 {
 		t.Errorf("the first survey has rates over %v", time.Duration(first.pollers.Over))

@@ -522,9 +522,10 @@ type PinRest struct {
 
 // Pollers make threads go on that wait for sockets or files.
 type Pollers struct {
-	Over int64       `json:"over"` // the time that rates are over; 0: there are none yet
-	Rows []PollerRow `json:"rows"` // by number
-	Rest int         `json:"rest"` // beyond the limit
+	Known bool        `json:"known"` // they were read
+	Over  int64       `json:"over"`  // the time that rates are over; 0: there are none yet
+	Rows  []PollerRow `json:"rows"`  // by number
+	Rest  int         `json:"rest"`  // beyond the limit
 }
 
 // A PollerRow is what one poller tells of itself.

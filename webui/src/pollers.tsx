@@ -10,7 +10,7 @@ export function PollerList({ pollers }: { pollers: Pollers }) {
         Pollers <span class="dim">sockets and files</span>
       </h3>
       {pollers.rows.length === 0 ? (
-        <Empty>None: no thread of the process has waited for a socket or a file.</Empty>
+        <Empty>{pollers.known ? "None: no thread of the process has waited for a socket or a file." : "Not read yet."}</Empty>
       ) : (
         <table class="rows">
           <thead>

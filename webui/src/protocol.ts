@@ -424,6 +424,7 @@ export interface PinRest {
 }
 
 export interface Pollers {
+  known: boolean;
   over: number;
   rows: PollerRow[];
   rest: number;
