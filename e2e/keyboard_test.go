@@ -177,6 +177,36 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 		b.until("the page again", noOverlay)
 	})
 
+	b.step("Perfetto gets the trace, and nothing is uploaded", func() {
+		b.keys("e")
+		b.until("the ways out", over("export")+`?.querySelector("[data-export=perfetto] button")`)
+		b.text(`(s => { s.value = "5s"; s.dispatchEvent(new Event("change", {bubbles: true})) })(document.querySelector(".export select"))`)
+		b.until("a shorter one", `document.querySelector("[data-export=perfetto] .size").innerText.startsWith("about 5 s")`)
+		b.text(`document.querySelector("[data-export=perfetto] .does button").focus()`)
+		b.keys("\r")
+		b.until("what will happen", `document.querySelector("[data-export=perfetto] .costly")?.innerText.includes("nothing is uploaded")`)
+		b.text(`document.querySelector("[data-export=perfetto] .go").focus()`)
+		b.keys("\r")
+		b.until("the trace", `[...document.querySelectorAll("[data-export=perfetto] .costly button")].some(x => x.innerText === "open in Perfetto")`)
+		// The network of tests has no Perfetto: a port that answers as its page does stands for the window.
+		b.text(`(() => {
+			const page = new MessageChannel().port1;
+			page.location = {}; page.opener = self;
+			page.postMessage = (m, to) => {
+				window.handedTo = to;
+				if (m === "PING") dispatchEvent(new MessageEvent("message", {data: "PONG", origin: "https://ui.perfetto.dev", source: page}));
+				else window.handed = m.perfetto;
+			};
+			window.open = () => window.perfetto = page;
+			[...document.querySelectorAll("[data-export=perfetto] .costly button")].find(x => x.innerText === "open in Perfetto").focus();
+		})()`)
+		b.keys("\r")
+		b.until("it handed over", `window.handed?.buffer.byteLength > 1000 && window.handedTo === "https://ui.perfetto.dev"`)
+		b.until("to its page, which does not know who opened it", `window.perfetto.location.href === "https://ui.perfetto.dev" && window.perfetto.opener === null`)
+		b.keys(escape)
+		b.until("the page again", noOverlay)
+	})
+
 	b.step("a bundle opens as a process", func() {
 		b.keys("r")
 		b.until("the bundle", over("kept")+`?.querySelector("[data-bundle] button")`)
