@@ -13,7 +13,7 @@ import (
 func register(r *durable.Registry) { // want register:"fmt.Println"
 	fmt.Println("outside of a body") // nobody minds
 	durable.Register(r, "literal", func(t *durable.Thread, n int) (int, error) {
-		_ = time.Now() // want "time.Now in a durable body: use durable.Now or durable.Sleep"
+		_ = time.Now()         // want "time.Now in a durable body: use durable.Now or durable.Sleep"
 		return rand.Int(), nil // want "rand.Int in a durable body: use durable.Random"
 	})
 	durable.Register(r, "body", body)
@@ -26,14 +26,14 @@ func body(t *durable.Thread, m map[string]int) (int, error) {
 	}
 	go func() {}() // want "go statement in a durable body: use durable.Fork"
 	ch := make(chan int, 1)
-	ch <- 1 // want "channel in a durable body: use durable.Do"
-	<-ch    // want "channel in a durable body: use durable.Await"
+	ch <- 1  // want "channel in a durable body: use durable.Do"
+	<-ch     // want "channel in a durable body: use durable.Await"
 	select { // want "select in a durable body"
 	case <-ch:
 	}
-	os.Remove("x")          // want "os.Remove in a durable body: use durable.Do"
-	indirectly()            // want "indirectly in a durable body: reads in it: os.ReadFile in it: use durable.Do"
-	_ = helper.Stamp()      // want "helper.Stamp in a durable body: time.Now in it: use durable.Now or durable.Sleep"
+	os.Remove("x")     // want "os.Remove in a durable body: use durable.Do"
+	indirectly()       // want "indirectly in a durable body: reads in it: os.ReadFile in it: use durable.Do"
+	_ = helper.Stamp() // want "helper.Stamp in a durable body: time.Now in it: use durable.Now or durable.Sleep"
 	_ = helper.Pure(1)
 	defer durable.Sleep(t, "s", time.Second) // want "durable.Sleep in a deferred function"
 	v, err := durable.Do(t, "fine", func(durable.Call) (int, error) {

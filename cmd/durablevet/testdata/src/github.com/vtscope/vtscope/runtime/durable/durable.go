@@ -9,7 +9,9 @@ type (
 	Call     struct{}
 )
 
-func Register[A, R any](r *Registry, name string, f func(t *Thread, args A) (R, error)) error { return nil }
+func Register[A, R any](r *Registry, name string, f func(t *Thread, args A) (R, error)) error {
+	return nil
+}
 
 func Do[T any](t *Thread, name string, f func(Call) (T, error)) (T, error) { return f(Call{}) }
 
