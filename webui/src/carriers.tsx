@@ -2,8 +2,9 @@ import "./carriers.css";
 import { commandLine } from "./command";
 import { off, whyEmpty } from "./empty";
 import { count, duration, leaf, percent, short } from "./format";
-import { NewestWarnings, Pins, ThreadLink } from "./holders";
+import { NewestWarnings, Pins } from "./holders";
 import { Command, Empty, Panel } from "./panel";
+import { ThreadLink } from "./party";
 import type { CarrierRow } from "./protocol";
 import { Glyph } from "./states";
 import type { State, Store } from "./store";
@@ -48,7 +49,7 @@ function Carrier({ row, several, every, store }: { row: CarrierRow; several: boo
       <span class="what">
         {row.thread ? (
           <>
-            <Glyph state={row.doing || "mounted"} /> <ThreadLink id={row.thread} store={store} /> {row.name && <q>{row.name}</q>}
+            <Glyph state={row.doing || "mounted"} /> <ThreadLink id={row.thread} name={row.name} store={store} />
             <span class="dim">
               {" "}
               {row.reason === "monopoly" ? "computes " : row.doing !== "mounted" && `${row.doing} `}

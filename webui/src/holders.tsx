@@ -1,5 +1,6 @@
 import { base, clock, count, duration, leaf, short } from "./format";
 import { Empty } from "./panel";
+import { ThreadLink } from "./party";
 import type { PinSites, Place, Warnings } from "./protocol";
 import type { Store } from "./store";
 
@@ -73,7 +74,7 @@ export function NewestWarnings({ warnings, store, off }: { warnings: Warnings; s
               </span>
             </p>
             <p class="at">
-              <Where place={w} /> <ThreadLink id={w.thread} store={store} /> {w.name && <q>{w.name}</q>}
+              <Where place={w} /> <ThreadLink id={w.thread} name={w.name} store={store} />
             </p>
           </li>
         ))}
@@ -85,15 +86,6 @@ export function NewestWarnings({ warnings, store, off }: { warnings: Warnings; s
         </p>
       )}
     </section>
-  );
-}
-
-/** ThreadLink is a thread's number, and goes to all that is known of it. */
-export function ThreadLink({ id, store }: { id: string; store: Store }) {
-  return (
-    <button type="button" class="thread" data-thread={id} title={`all that is known of thread ${id}: vtdump --thread ${id}`} onClick={() => store.go({ thread: id })}>
-      #{id}
-    </button>
   );
 }
 

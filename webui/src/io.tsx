@@ -1,8 +1,8 @@
 import { commandLine } from "./command";
 import { bytes, clock, count, duration, leaf } from "./format";
-import { ThreadLink } from "./holders";
 import "./io.css";
 import { Command } from "./panel";
+import { ThreadLink } from "./party";
 import type { SlowIORow } from "./protocol";
 import type { State, Store } from "./store";
 
