@@ -219,6 +219,7 @@ nightly: test check
 		done; \
 	done
 	@VTSCOPE_DEATHS=$(DEATHS) $(gotest) -count=1 -v ./internal/survive | grep -v '/[0-9]* ('
+	@VTSCOPE_DEATHS=$(DEATHS) $(gotest) -count=1 -run Death ./runtime/durable
 	@VTSCOPE_LOOKS=$(LOOKS) $(gotest) -count=1 -run FullSpeed ./dump/memory
 	@VTSCOPE_GAP_THREADS=200000 $(gotest) -count=1 -run AWalkIsNoPause -v ./dump/memory
 	@VTSCOPE_THREADS=4000000 $(gotest) -count=1 -run MemoryDoesNotGrow -v ./cmd/vtdump

@@ -292,7 +292,7 @@ func TestThreadsSurviveTheDeathOfTheirProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	deaths := 15
+	deaths := 5
 	if n, err := strconv.Atoi(os.Getenv("VTSCOPE_DEATHS")); err == nil {
 		deaths = n
 	}
