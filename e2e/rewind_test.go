@@ -255,3 +255,21 @@ func TestAUserGoesThroughARecording(t *testing.T) {
 		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))
 	}
 }
+
+// What the checks find is a flag in the time line, and leads to its moment.
+func TestAFlagLeadsToItsMoment(t *testing.T) {
+	b := openBrowser(t)
+	bin, dir := build(t), flights(t)
+	launch(t, bin, dir, "deadlock")
+	b.do(chromedp.Navigate(serve(t, dir)))
+	b.until("the flag of a deadlock", `document.querySelector(".flag.error")?.title.includes("finding: deadlock")`)
+	b.do(chromedp.KeyEvent("<"))
+	b.until("its moment", `document.querySelector("#status").textContent === "REWIND" && document.querySelector("#moment").dataset.shown && document.querySelector('#findings [data-check="deadlock"]')`)
+	b.do(chromedp.KeyEvent("\x1b"))
+	b.until("live", `document.querySelector("#status").textContent === "LIVE"`)
+	b.do(chromedp.Click(chromedp.CSS(".flag.error")))
+	b.until("its moment again", `document.querySelector("#status").textContent === "REWIND"`)
+	if bad := b.complaints(); len(bad) > 0 {
+		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,7 @@ func TestReplayShowsTheThreadsAsTheyWere(t *testing.T) {
 		{[]string{path + "@3500ms"}, []string{"timed-parked 1.5s"}},
 		{[]string{path, "--at", "-2500ms"}, []string{"timed-parked 5.5s"}},
 		{[]string{"replay", path, "--at", recordingtest.Began.Add(3 * time.Second).Format(time.RFC3339)}, []string{"timed-parked 1s"}},
+		{[]string{path, "--at", strconv.FormatInt(recordingtest.Began.Add(3*time.Second).UnixMilli(), 10)}, []string{"timed-parked 1s"}},
 		{[]string{"replay", path, "--at", "8500ms"}, []string{"runnable 500ms"}},
 		{[]string{"replay", path, "--at", "1500ms"}, []string{"mounted 500ms"}},
 		{[]string{"replay", path, "--at", began}, []string{"0 threads"}},

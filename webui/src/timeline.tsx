@@ -109,8 +109,8 @@ export function Timeline({ state, store }: { state: State; store: Store }) {
             </span>
           ))}
           {marked.map((l) => (
-            <span key={l.name} class="key" title={`${count(l.n)} times ${l.name} in this time line; marked at the bottom`}>
-              <i class="lane" style={{ color: `var(${l.colour})` }} /> {l.short} <b>{short(hovers ? (history[l.name][index] ?? 0) : l.n)}×</b>
+            <span key={l.name} class="key marked" title={`${count(l.n)} times ${l.name} in this time line; marked at the bottom`}>
+              <i class="lane" style={{ color: `var(${l.colour})` }} /> <span>{l.short}</span> <b>{short(hovers ? (history[l.name][index] ?? 0) : l.n)}×</b>
             </span>
           ))}
           {lost && (
