@@ -143,6 +143,7 @@ func (v *view) only(ctx context.Context, by *filter.Filter) *view {
 		return v
 	}
 	shown := *v
+	shown.whole = v.snapshot
 	shown.snapshot, shown.before = v.filtered[by.String()], v.befores[by.String()]
 	if shown.snapshot != nil {
 		return &shown

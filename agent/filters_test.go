@@ -284,3 +284,20 @@ func FuzzFilterOfAClient(f *testing.F) {
 		}
 	})
 }
+
+// A scope whose threads all are filtered out is not told to be gone.
+func TestAScopeWithoutMatchesIsFilteredAndNotGone(t *testing.T) {
+	file := flighttest.Write(t, small())
+	a := start(t, Options{Dirs: []string{file.Dir}})
+	v := shown(t, a)
+	paths := v.tree(&Subscription{}).Rows
+	path := paths[len(paths)-1].Path
+	tab := connect(t, serve(t, a))
+	tab.say(`{"type":"subscribe","scope":"` + path + `","filter":"name=nobody"}`)
+	tab.framesUntil("told that nothing matches", func() bool {
+		g := tab.whole.Groups
+		return g != nil && strings.Contains(g.Missing, "that the filter matches") && g.Left > 0 && g.Filter != ""
+	})
+	tab.say(`{"type":"subscribe","scope":"root/nowhere","filter":"name=nobody"}`)
+	tab.framesUntil("told that there is no such scope", func() bool { return strings.Contains(tab.whole.Groups.Missing, "no scope") })
+}

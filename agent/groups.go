@@ -31,6 +31,10 @@ func (v *view) groupsBy(order, scope, chosen string) *Groups {
 	case v.snapshot == nil:
 		out.Missing = cmp.Or(v.missing, "The first snapshot is on its way.")
 		return out
+	case at < 0 && v.snapshot.Filter != "" && (&view{snapshot: v.whole}).scope(scope) >= 0:
+		out.Filter, out.Left = v.snapshot.Filter, v.snapshot.Filtered
+		out.Missing = "No threads in this scope or below it that the filter matches."
+		return out
 	case at < 0:
 		out.Missing = fmt.Sprintf("There is no scope %q any more: it was closed, or its siblings were folded in another way.", scope)
 		return out

@@ -36,6 +36,7 @@ type view struct {
 	took     time.Duration             // by the snapshot, with all that was read for it
 	filtered map[string]*dump.Snapshot // by filter
 	befores  map[string]*dump.Snapshot // that those were compared with
+	whole    *dump.Snapshot            // of all threads, if snapshot is of those that a filter matches
 	missing  string                    // why there is no snapshot; "" before the first
 	kept     bool                      // by a keeper: it is of the past
 	shelf    *shelf

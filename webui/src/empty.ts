@@ -23,10 +23,3 @@ export function off(state: State, kinds: readonly string[]): string {
   const left = kinds.filter((k) => out.includes(k));
   return left.length > 0 ? `Off: the recorder's settings leave out ${left.join(", ")}.` : "";
 }
-
-/** filteredOut says that there is nothing because of the filter; "" if there is none, or it leaves nothing out. */
-export function filteredOut(state: State): string {
-  const { groups } = state;
-  if (!groups?.filter || groups.missing) return "";
-  return `Filtered: no thread of this scope or below it matches ${groups.filter}; ${groups.left.toLocaleString("en")} of the process do not.`;
-}

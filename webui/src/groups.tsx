@@ -3,7 +3,7 @@ import { GroupMark } from "./groupmark";
 import { useState } from "preact/hooks";
 import { Choice } from "./callbar";
 import { commandLine } from "./command";
-import { filteredOut, whyEmpty } from "./empty";
+import { whyEmpty } from "./empty";
 import { stateOf, withState } from "./filters";
 import { change, count, duration, leaf, percent } from "./format";
 import { Command, Empty, Panel, useInView } from "./panel";
@@ -160,5 +160,5 @@ function Place({ row }: { row: GroupRow }) {
 }
 
 function why(state: State): string {
-  return whyEmpty(state) || (state.groups ? state.groups.missing || filteredOut(state) || "None: no threads in this scope or below it." : "The first snapshot is on its way.");
+  return whyEmpty(state) || (state.groups ? state.groups.missing || "None: no threads in this scope or below it." : "The first snapshot is on its way.");
 }
