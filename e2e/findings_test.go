@@ -18,7 +18,13 @@ import (
 // launch starts a program that ends when its standard input does, and returns its pid.
 func launch(t *testing.T, bin, dir, program string, args ...string) int {
 	t.Helper()
-	c := exec.Command(filepath.Join(bin, program), append(args, "-exit-with-stdin")...)
+	return launchHeld(t, bin, dir, program, append(args, "-exit-with-stdin")...)
+}
+
+// launchHeld is launch for a program that ends with its standard input anyway.
+func launchHeld(t *testing.T, bin, dir, program string, args ...string) int {
+	t.Helper()
+	c := exec.Command(filepath.Join(bin, program), args...)
 	c.Env = append(os.Environ(), "VTSCOPE_DIR="+dir)
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()

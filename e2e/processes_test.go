@@ -19,7 +19,9 @@ func TestProcessesStandBesideEachOther(t *testing.T) {
 	locks := launch(t, bin, dir, "deadlock", "-kind", "locks")
 	b.do(chromedp.Navigate(fmt.Sprintf("%s#process=%d", url, leak)))
 	b.until("its scopes", `scope("root/server")`)
-	row := func(pid int) string { return fmt.Sprintf(`document.querySelector('#overlay-processes tr[data-pid="%d"]')`, pid) }
+	row := func(pid int) string {
+		return fmt.Sprintf(`document.querySelector('#overlay-processes tr[data-pid="%d"]')`, pid)
+	}
 
 	b.step("all of them", func() {
 		b.do(chromedp.KeyEvent("p"))

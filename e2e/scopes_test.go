@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -78,4 +79,38 @@ func TestScopesFoldAndBecomeAMap(t *testing.T) {
 	if bad := b.complaints(); len(bad) > 0 {
 		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))
 	}
+}
+
+// Of many scopes the largest come, and the others when they are asked for; the list draws what can be seen.
+func TestEveryScopeCanBeReached(t *testing.T) {
+	b := openBrowser(t)
+	bin, dir := build(t), flights(t)
+	url := serve(t, dir)
+	pid := launchHeld(t, bin, dir, "parade", "-scopes", "450", "-threads", "2000", "-drivers", "0")
+	b.do(chromedp.Navigate(fmt.Sprintf("%s#process=%d", url, pid)))
+	b.until("the parade", `scope("root/parade")`)
+	b.until("not all rows drawn", `(n => n > 10 && n < 190)(document.querySelectorAll("#scopes .row[role=treeitem]").length)`)
+	hidden := `Number(document.querySelector("#scopes .row.more")?.innerText.match(/([0-9,]+) more scope/)?.[1].replaceAll(",", "") ?? 0)`
+	scroll := `document.querySelector("#scopes .body").scrollTo(0, 1e6)`
+	b.step("more of them", func() {
+		b.text(scroll)
+		b.until("how many are hidden", hidden+" === 252")
+		b.picture("scopes-many")
+		b.do(chromedp.Click(chromedp.CSS("#scopes .row.more button")))
+		b.until("fewer", "("+scroll+", "+hidden+" === 52)")
+		b.until("it in the address", `location.hash.includes("open=")`)
+	})
+	b.step("all of them, by keyboard", func() {
+		b.do(chromedp.KeyEvent("\x1b"))
+		b.text(`document.querySelector("#scopes .body").scrollTo(0, 0)`)
+		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root/parade"]`)))
+		b.text(`document.activeElement.blur()`)
+		b.do(chromedp.KeyEvent("+"))
+		b.until("none hidden", `(`+scroll+`, `+hidden+` === 0 && document.querySelector("#scopes .tree").offsetHeight >= 452 * 22)`)
+		b.do(chromedp.KeyEvent(kb.End))
+		b.until("the last scope chosen and seen", `(c => c && c.getBoundingClientRect().bottom <= document.querySelector("#scopes .body").getBoundingClientRect().bottom + 1)(chosen("#scopes"))`)
+		b.do(chromedp.KeyEvent("v"))
+		b.until("a map of them", `document.querySelectorAll("#scopes g[role=treeitem]").length > 300`)
+		b.picture("scopes-many-map")
+	})
 }
