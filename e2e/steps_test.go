@@ -90,5 +90,6 @@ func TestFiveStepsLeadFromAFindingToTheGuiltyLine(t *testing.T) {
 // toOneThread goes from the chosen group to one of its threads.
 func toOneThread(b *browser) {
 	b.Helper()
-	b.until("examples", `document.querySelector("#stack .examples .example")`)
+	b.until("examples", `document.querySelector("#stack [data-sample] .thread-link")`)
+	b.openOne()
 }

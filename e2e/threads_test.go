@@ -16,6 +16,16 @@ func (b *browser) press(what, selector string) {
 	b.until(what, fmt.Sprintf(`(e => e && !e.disabled && (e.click(), true))(document.querySelector(%q))`, selector))
 }
 
+// openOne opens one of the examples of the chosen group, and another one if it has ended meanwhile.
+func (b *browser) openOne() {
+	b.Helper()
+	b.until("one of its threads with its stack", `(() => {
+		if (document.querySelector("#thread .ended")) document.querySelector("#thread h2 button").click();
+		else if (!document.querySelector("#thread")) document.querySelector("#stack [data-sample] .thread-link")?.click();
+		else return document.querySelector("#thread .frames li");
+	})()`)
+}
+
 func at(url string, pid int, rest string) chromedp.Action[chromedp.Void] {
 	return chromedp.Navigate(fmt.Sprintf("%s/#process=%d%s", url, pid, rest))
 }
@@ -102,16 +112,17 @@ func TestABucketLeadsToExamplesAndAThread(t *testing.T) {
 		b.until("examples of it", `document.querySelector("#stack [data-sample=oldest] .thread-link")`)
 	})
 	b.step("a thread", func() {
-		b.press("the oldest of them", `#stack [data-sample="oldest"] .thread-link`)
-		b.until("its stack", `document.querySelector("#thread .frames li")?.textContent.includes("shop.")`)
+		b.openOne()
+		b.until("a stack of the shop's", `document.querySelector("#thread .frames li").textContent.includes("shop.")`)
 		b.until("its scope, part by part", `[...document.querySelectorAll("#thread .scope-path button")].map(e => e.textContent).join("/") === "root/shop/sessions"`)
 		b.until("what is known of its events", `document.querySelector("#thread .happened h3")`)
 		hash := b.text("location.hash")
 		b.do(chromedp.Reload())
-		b.until("the same after a reload", `document.querySelector("#thread .frames li")?.textContent.includes("shop.")`)
 		if got := b.text("location.hash"); got != hash {
 			t.Errorf("after a reload the address has %s, want %s", got, hash)
 		}
+		b.until("the same after a reload", `document.querySelector("#thread .frames li")?.textContent.includes("shop.") || document.querySelector("#thread .ended")`)
+		b.openOne()
 		b.press("the scope around", `#thread .scope-path span:nth-child(2) button`)
 		b.until("the scope chosen, the thread closed", `chosen("#scopes")?.dataset.path === "root/shop" && !document.querySelector("#thread") && !location.hash.includes("wait=")`)
 	})
