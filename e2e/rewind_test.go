@@ -174,6 +174,8 @@ func TestAUserGoesBackInTime(t *testing.T) {
 		b.do(chromedp.KeyEvent(kb.ArrowLeft))
 		b.until("the earlier one, told to who cannot see", fmt.Sprintf(`Number(document.querySelector("#moment").dataset.shown) === %d && Number(document.querySelector("[role=slider]").ariaValueNow) === %d && document.querySelector("[role=slider]").ariaValueText.includes(" ago")`, before, before))
 		b.text(`document.activeElement.blur()`)
+		b.do(chromedp.KeyEvent("2")) // wherever the keyboard is
+		b.until("the groups active", `document.querySelector("#groups").classList.contains("active")`)
 		b.do(chromedp.KeyEvent("\x1b"))
 		b.until("live", `document.querySelector("#status").textContent === "LIVE" && !location.hash.includes("at=") && !document.querySelector("#moment")`)
 	})

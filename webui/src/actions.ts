@@ -30,7 +30,7 @@ addKeys(
   { keys: move(+1), words: "next group", place: "groups", foot: true, act: ({ store }) => stepGroup(store, +1) },
   { keys: move(-1), words: "group before", place: "groups", foot: true, act: ({ store }) => stepGroup(store, -1) },
   { keys: ["Enter"], words: (c) => (c.all ? "hide runtime frames" : "show runtime frames"), place: "groups", foot: true, act: (c) => c.showAll(!c.all) },
-  { keys: ["Escape"], words: "back to scopes", place: everywhere, when: (c) => c.panel !== "scopes", foot: true, act: (c) => c.activate("scopes") },
+  { keys: ["Escape"], words: "back to scopes", place: everywhere, when: (c) => c.panel !== "scopes" && c.state.route.at === "", foot: true, act: (c) => c.activate("scopes") },
 );
 
 /** goTo shows a view of the middle, and gives it the keyboard. */
