@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
+
 	"github.com/vtscope/vtscope/agent/access"
 	"github.com/vtscope/vtscope/recording"
 	"github.com/vtscope/vtscope/runtime/flight/flighttest"
@@ -222,5 +224,23 @@ func TestAWrongChangeOfSettingsIsToldWithItsLine(t *testing.T) {
 	var p Problem
 	if err := json.NewDecoder(r.Body).Decode(&p); err != nil || r.StatusCode != 400 || !strings.Contains(p.Error, "line 3: ") {
 		t.Errorf("status %d, %+v, %v; want 400 and line 3", r.StatusCode, p, err)
+	}
+}
+
+func TestAPageWithATokenToReadKnowsThatItMayOnlyLook(t *testing.T) {
+	token := strings.Repeat("r", 24)
+	policy, err := access.New(access.Options{Tokens: []access.Token{{Role: access.Read, Name: "night-shift", Secret: access.Secret(token)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := start(t, Options{Dirs: []string{flighttest.Dir(t)}, Access: policy})
+	conn, _, err := (&websocket.Dialer{Subprotocols: []string{Subprotocol}}).Dial("ws"+strings.TrimPrefix(serve(t, a).URL, "http")+"/ws", http.Header{"Authorization": {"Bearer " + token}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var c Config
+	if err := json.Unmarshal((&tab{T: t, conn: conn}).read(), &c); err != nil || c.Caller != (CallerTerm{"night-shift", "read"}) {
+		t.Errorf("got %+v, %v; want the token's name, and the role read", c.Caller, err)
 	}
 }
