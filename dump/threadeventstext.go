@@ -81,7 +81,11 @@ func (p *threadPage) events(e *ThreadEvents) {
 // whole tells from where on none is missing, if some are before.
 func (p *threadPage) whole(e *ThreadEvents) {
 	if e.Whole.After(e.Process.Started) {
-		p.text(dim, p.ellipsis+" before "+e.Whole.Local().Format(eventTime)+" some are overwritten")
+		why := " some are overwritten"
+		if e.Process.Status == StatusRecorded {
+			why = " the recording does not have all"
+		}
+		p.text(dim, p.ellipsis+" before "+e.Whole.Local().Format(eventTime)+why)
 		p.endLine()
 	}
 }

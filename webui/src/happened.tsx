@@ -24,18 +24,18 @@ export function Happened({ events, store }: { events: Fetched<ThreadEvents>; sto
         </p>
       ))}
       {rows.length === 0 && (
-        <p class="dim">{cut ? `None is known any more: what was before ${time(e.whole)} is overwritten by newer events of others.` : "None is recorded."}</p>
+        <p class="dim">{cut ? e.process.status === "recorded" ? `The recording has none: it tells all from ${time(e.whole)} on.` : `None is known any more: what was before ${time(e.whole)} is overwritten by newer events of others.` : "None is recorded."}</p>
       )}
       {rows.length > 0 && (
         <table>
           <tbody>
             {rows.map((row, i) => (
               <Fragment key={i}>
-                {i === border && <Border whole={e.whole} />}
+                {i === border && <Border whole={e.whole} recorded={e.process.status === "recorded"} />}
                 <Row row={row} frames={e.stacks[row.stack]?.frames} store={store} />
               </Fragment>
             ))}
-            {cut && border < 0 && <Border whole={e.whole} />}
+            {cut && border < 0 && <Border whole={e.whole} recorded={e.process.status === "recorded"} />}
           </tbody>
         </table>
       )}
@@ -44,10 +44,10 @@ export function Happened({ events, store }: { events: Fetched<ThreadEvents>; sto
   );
 }
 
-function Border({ whole }: { whole: string }) {
+function Border({ whole, recorded }: { whole: string; recorded: boolean }) {
   return (
     <tr class="border">
-      <td colSpan={3}>before {time(whole)} events may be missing: newer ones have overwritten them</td>
+      <td colSpan={3}>before {time(whole)} events may be missing: {recorded ? "the recording does not have all" : "newer ones have overwritten them"}</td>
     </tr>
   );
 }
