@@ -128,28 +128,29 @@ func join(old, now json.RawMessage) json.RawMessage {
 		return now
 	}
 	for name, v := range b {
-		a[name] = joinValues(a[name], v)
+		a[name] = joinValues(a[name], v, name == "counts")
 	}
 	a["reset"] = true
 	return encode(a)
 }
 
-// joinValues joins columns, and lists of columns one by one; of anything else it takes the newer.
-func joinValues(old, now any) any {
+// joinValues joins columns, or of a list of columns each; of anything else it takes the newer.
+func joinValues(old, now any, columns bool) any {
 	was, ok1 := old.([]any)
 	is, ok2 := now.([]any)
 	if !ok1 || !ok2 {
 		return now
 	}
-	if len(is) > 0 && len(was) == len(is) {
-		if _, columns := is[0].([]any); columns {
-			for i := range is {
-				was[i] = joinValues(was[i], is[i])
-			}
-			return was
-		}
+	if !columns {
+		return append(was, is...)
 	}
-	return append(was, is...)
+	for i := range is {
+		if i == len(was) {
+			was = append(was, []any{})
+		}
+		was[i] = joinValues(was[i], is[i], false)
+	}
+	return was
 }
 
 func parse(m json.RawMessage) fields {
