@@ -210,6 +210,7 @@ FUZZ_READER ?= 10m
 DEATHS ?= 100
 LOOKS ?= 100
 SOAK ?= 10m
+PAGE_SOAK ?= 1h
 
 nightly: test check
 	@for p in $$($(GO) list ./...); do \
@@ -224,6 +225,7 @@ nightly: test check
 	@VTSCOPE_GAP_THREADS=200000 $(gotest) -count=1 -run AWalkIsNoPause -v ./dump/memory
 	@VTSCOPE_THREADS=4000000 $(gotest) -count=1 -run MemoryDoesNotGrow -v ./cmd/vtdump
 	@VTSCOPE_SOAK=$(SOAK) $(GO) test -timeout 30m -count=1 -v -run ClientsSoak ./bench
+	@VTSCOPE_SOAK=$(PAGE_SOAK) $(GO) test -C e2e -timeout 2h -count=1 -v -run OpenPage .
 	@VTSCOPE_NIGHTLY=1 $(GO) test -timeout 30m -count=1 ./runtime/vnet
 	@$(GO) test -race -count=5 -timeout 60m $(RUNTIME)
 	@$(MAKE) backends

@@ -206,3 +206,11 @@ func (b *browser) screen(name string) []byte {
 	}
 	return picture
 }
+
+// document writes what is seen to the pictures of docs/page.md.
+func (b *browser) document(name string) {
+	b.Helper()
+	if err := os.WriteFile(filepath.Join("..", "docs", name+".png"), b.screen(name), 0o644); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -5,7 +5,6 @@ package e2e
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,7 +14,7 @@ import (
 )
 
 var (
-	update  = flag.Bool("update", false, "write docs/page.png")
+	update  = flag.Bool("update", false, "write docs/page*.png, webui/testdata and e2e/testdata")
 	threads = flag.Int("threads", 100_000, "threads of the shop")
 )
 
@@ -119,13 +118,19 @@ func TestAUserSeesTheShopLive(t *testing.T) {
 		b.do(chromedp.Reload())
 		b.until("live", `document.querySelector("#status")?.textContent === "LIVE" && groups().length > 0`)
 		time.Sleep(2 * time.Second)
-		picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile("../docs/page.png", picture, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		b.document("page")
+		b.resize(sizes[1])
+		b.do(chromedp.KeyEvent("m"))
+		time.Sleep(8 * time.Second)
+		b.do(chromedp.KeyEvent("d"))
+		b.until("what changed", `document.querySelector("#page [role=tab][aria-selected=true]")?.textContent === "What changed"`)
+		b.settled()
+		time.Sleep(3 * time.Second)
+		b.document("page-diff")
+		b.do(chromedp.Navigate(d.url + "/#scope=root/shop"))
+		b.do(chromedp.Reload())
+		b.resize(sizes[0])
+		b.until("live", `document.querySelector("#status")?.textContent === "LIVE" && groups().length > 0`)
 	}
 
 	b.step("a stopped process", func() {

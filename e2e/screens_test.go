@@ -67,13 +67,22 @@ func TestThePageLooksAsItShould(t *testing.T) {
 		for _, th := range themes {
 			b.wear(th)
 			b.show("#scope=root/shop")
-			b.screen(th.name)
+			if th.name == "light" || th.name == "dark" {
+				b.compared(th.name)
+				if *update && th.name == "dark" {
+					b.resize(sizes[1])
+					b.document("page-dark")
+					b.resize(sizes[0])
+				}
+			} else {
+				b.screen(th.name)
+			}
 		}
 		b.wear(themes[0])
 		for _, s := range sizes[1:] {
 			b.resize(s)
 			begin("#scope=root/shop")
-			b.screen(s.name)
+			b.compared(s.name)
 		}
 	})
 	if bad := b.complaints(); len(bad) > 0 {

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -160,5 +162,35 @@ func TestLicencesOfTheLibrariesAreServed(t *testing.T) {
 func TestThePageMayKeepTheWindowsThatItOpens(t *testing.T) {
 	if got := get(t, "/", nil).Header().Get("Cross-Origin-Opener-Policy"); got != "same-origin-allow-popups" {
 		t.Errorf("Cross-Origin-Opener-Policy of the page: %q, want same-origin-allow-popups", got)
+	}
+}
+
+// docs/page.md tells of each word of the address, each view, and all that lies over the page.
+func TestTheTourNamesAllThatTheAddressCanSay(t *testing.T) {
+	tour, err := os.ReadFile("../docs/page.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for source, names := range map[string]*regexp.Regexp{
+		"route.ts":     regexp.MustCompile(`(?m)^  (\w+): string; //`),
+		"views.tsx":    regexp.MustCompile(`\bname: "([a-z-]+)"`),
+		"overlays.tsx": regexp.MustCompile(`\bname: "([a-z-]+)"`),
+	} {
+		text, err := os.ReadFile(filepath.Join("src", source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range names.FindAllSubmatch(text, -1) {
+			if name := string(m[1]); source != "views.tsx" || name != "name" {
+				n++
+				if !bytes.Contains(tour, []byte("`"+name+"`")) {
+					t.Errorf("docs/page.md does not name `%s` of %s", name, source)
+				}
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("looked for %d words, want more", n)
 	}
 }
