@@ -142,8 +142,10 @@ func TestAMillionThreadsAreAFewStepsFromOne(t *testing.T) {
 		b.text(`[...document.querySelectorAll("#scopes .row[data-path]")].find(r => r.dataset.path.startsWith("root/storm/batch-")).click()`)
 		b.until("its groups alone", `groups().length > 0 && groups().every(g => g.dataset.scope.startsWith("root/storm/batch-"))`)
 		b.text(`groups()[0].click()`)
-		b.until("the guilty line", fmt.Sprintf(`document.querySelector("#stack .frames").innerText.includes(%q)`, line(t, "storm/storm.go", "func (s *storm) parkUntilReleased", "vthread.Park()")))
-		toOneThread(b)
+		guilty := line(t, "storm/storm.go", "func (s *storm) parkUntilReleased", "vthread.Park()")
+		b.until("the guilty line", fmt.Sprintf(`document.querySelector("#stack .frames").innerText.includes(%q)`, guilty))
+		toOneThread(b, guilty)
+		b.screen("thread-storm")
 	})
 	if bad := b.complaints(); len(bad) > 0 {
 		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))

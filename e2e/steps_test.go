@@ -66,7 +66,8 @@ func TestFiveStepsLeadFromAFindingToTheGuiltyLine(t *testing.T) {
 			b.until("the guilty line", fmt.Sprintf(`document.querySelector("#stack .frames")?.innerText.includes(%q)`, p.guilty))
 			b.screen("steps-" + p.name)
 			if p.name != "pinned" {
-				toOneThread(b)
+				toOneThread(b, p.guilty)
+				b.screen("thread-" + p.name)
 			}
 		})
 	}
@@ -78,18 +79,30 @@ func TestFiveStepsLeadFromAFindingToTheGuiltyLine(t *testing.T) {
 		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root/shop/sessions"]`)))
 		b.until("their groups", `groups().length > 0 && groups().every(g => g.dataset.scope.startsWith("root/shop/sessions"))`)
 		b.text(`groups()[0].click()`)
-		b.until("where most of them wait", fmt.Sprintf(`document.querySelector("#stack .frames")?.innerText.includes(%q)`, line(t, "shop/shop/session.go", ") waitForClick", "vthread.ParkFor")))
+		guilty := line(t, "shop/shop/session.go", ") waitForClick", "vthread.ParkFor")
+		b.until("where most of them wait", fmt.Sprintf(`document.querySelector("#stack .frames")?.innerText.includes(%q)`, guilty))
 		b.screen("steps-shop")
-		toOneThread(b)
+		toOneThread(b, guilty)
+		b.screen("thread-shop")
 	})
 	if bad := b.complaints(); len(bad) > 0 {
 		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))
 	}
 }
 
-// toOneThread goes from the chosen group to one of its threads.
-func toOneThread(b *browser) {
+// toOneThread goes from the chosen group to one of its threads: a bucket of how long they wait, an example, its stack.
+func toOneThread(b *browser, guilty string) {
 	b.Helper()
-	b.until("examples", `document.querySelector("#stack [data-sample] .thread-link")`)
-	b.openOne()
+	b.until("how long its threads wait", `document.querySelector("#stack .bucket:not(:disabled)")`)
+	// Time goes on: a bucket may be empty when it is asked for. Then the largest is asked for again.
+	b.until("an example of a bucket", `(() => {
+		if (location.hash.includes("wait=") && document.querySelector("#stack [data-sample] .thread-link")) return true;
+		if (Date.now() - (window.asked ?? 0) > 3000) {
+			window.asked = Date.now();
+			[...document.querySelectorAll("#stack .bucket:not(:disabled)")].sort((a, b) => b.dataset.count - a.dataset.count)[0]?.click();
+		}
+	})()`)
+	b.press("the example", `#stack [data-sample] .thread-link`)
+	b.until("the thread in the address", `location.hash.includes("thread=")`)
+	b.until("the guilty line in its stack", fmt.Sprintf(`document.querySelector("#thread .frames")?.innerText.includes(%q)`, guilty))
 }
