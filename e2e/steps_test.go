@@ -102,7 +102,6 @@ func toOneThread(b *browser, guilty string) {
 			[...document.querySelectorAll("#stack .bucket:not(:disabled)")].sort((a, b) => b.dataset.count - a.dataset.count)[0]?.click();
 		}
 	})()`)
-	b.press("the example", `#stack [data-sample] .thread-link`)
-	b.until("the thread in the address", `location.hash.includes("thread=")`)
+	b.openOne()
 	b.until("the guilty line in its stack", fmt.Sprintf(`document.querySelector("#thread .frames")?.innerText.includes(%q)`, guilty))
 }
