@@ -3,6 +3,7 @@ package schemacheck
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -81,14 +82,45 @@ func serveFixture(t *testing.T) served {
 		if err == nil {
 			body, _ := io.ReadAll(r.Body)
 			r.Body.Close()
-			if bytes.Contains(body, []byte("wait for each other")) {
-				return s
+			if bytes.Contains(body, []byte("wait for each other")) && answersFrom(s.url+"/api/v1/processes/"+s.pid+"/diff?of="+s.pid) {
+				return s // there was a snapshot too
 			}
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("the fixture is in no deadlock after 30 s: %v", err)
 		}
 	}
+}
+
+func answersFrom(url string) bool {
+	r, err := http.Get(url)
+	if err != nil {
+		return false
+	}
+	r.Body.Close()
+	return r.StatusCode == http.StatusOK
+}
+
+// takeIncident takes a bundle and shows it, and returns its id and the key of its process.
+func takeIncident(t *testing.T, s served) (id, key string) {
+	t.Helper()
+	for _, step := range []struct {
+		path   string
+		member string
+		to     *string
+	}{{"/api/v1/processes/" + s.pid + "/incident", "id", &id}, {"/api/v1/incidents/%s/open", "key", &key}} {
+		path := step.path
+		if strings.Contains(path, "%s") {
+			path = fmt.Sprintf(path, id)
+		}
+		r := call(t, s, "post", path, "", path)
+		var row map[string]any
+		if err := json.Unmarshal(r.body, &row); err != nil || row[step.member] == nil {
+			t.Fatalf("%s: status %d: %s", path, r.status, r.body)
+		}
+		*step.to = row[step.member].(string)
+	}
+	return id, key
 }
 
 // Every operation of the file is called, in every format that it names; the answers are as the file says. That the handlers have no other operations is tested in package agent.
@@ -114,13 +146,17 @@ func TestAnswersAreAsTheDescriptionOfTheInterfaceSays(t *testing.T) {
 		t.Fatalf("OpenAPI %s: %v", description.OpenAPI, err)
 	}
 	s := serveFixture(t)
-	value := map[string]string{"pid": s.pid, "group": "1", "thread": "1", "host": "nowhere:1", "rest": "api/v1/processes"}
+	id, shown := takeIncident(t, s)
+	value := map[string]string{"incident": id, "pid": s.pid, "group": "1", "thread": "1", "host": "nowhere:1", "rest": "api/v1/processes"}
 	body := map[string]string{"/api/v1/processes/{pid}/settings": "park.stack=on", "/api/v1/processes/{pid}/groups/{group}/mark": "suspicious # of the test"}
-	query := map[string]string{"/api/v1/processes/{pid}/recording": "for=200ms", "/api/v1/processes/{pid}/findings": "growth=100ms", "/api/v1/processes/{pid}/diff": "of=" + s.pid}
+	query := map[string]string{"post /api/v1/processes/{pid}/recording": "for=200ms", "/api/v1/processes/{pid}/findings": "growth=100ms", "/api/v1/processes/{pid}/diff": "of=" + s.pid}
 	calls, valid := 0, 0
 	for template, operations := range description.Paths {
 		for method, op := range operations {
 			at := template
+			if template == "/api/v1/processes/{pid}/recording" && method == "get" { // of what is over
+				at = strings.ReplaceAll(at, "{pid}", shown)
+			}
 			formats := []string{""}
 			for _, p := range op.Parameters {
 				if p.In == "path" {
@@ -131,7 +167,7 @@ func TestAnswersAreAsTheDescriptionOfTheInterfaceSays(t *testing.T) {
 				}
 			}
 			for _, format := range formats {
-				q := query[template]
+				q := cmp.Or(query[template], query[method+" "+template])
 				if format != "" {
 					q = strings.TrimPrefix(q+"&format="+format, "&")
 				}
