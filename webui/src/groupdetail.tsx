@@ -26,8 +26,9 @@ export function Waiting({ state, store, group }: DetailProps) {
   const span = readSpan(wait);
   const again = settled(state) ? 0 : every;
   const path = (f: string): string => api(key, `groups/${encodeURIComponent(group)}`, { filter: f, ...moment(state) });
-  const all = useDocument<GroupReport>(key && group ? path(filter) : "", again);
-  const some = useDocument<GroupReport>(key && group && span ? path(filterOf(filter, span)) : "", again);
+  const sound = state.problem?.filter === undefined || state.problem.filter !== filter;
+  const all = useDocument<GroupReport>(key && group && sound ? path(filter) : "", again);
+  const some = useDocument<GroupReport>(key && group && sound && span ? path(filterOf(filter, span)) : "", again);
   const report = all.value;
   if (!report) return <div class="waiting">{all.error ? <Refused of={all} /> : <p class="dim">Reading its threads …</p>}</div>;
   const shown = span ? some.value : report;
