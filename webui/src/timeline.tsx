@@ -13,6 +13,9 @@ import { Glyph } from "./states";
 import type { State, Store } from "./store";
 import "./timeline.css";
 
+/** So many states have room for their words; of more the signs stand alone, which the header explains. */
+const few = 3;
+
 /** The shortest stretch of time that the time line of a living process shows, so that a young one does not stretch. */
 const shortest = 60;
 
@@ -78,8 +81,8 @@ export function Timeline({ state, store }: { state: State; store: Store }) {
         <figcaption title={`the last ${duration((last - first) * 1e9)}; the scale is logarithmic; click or drag to see that moment, with Ctrl or Shift to compare with it`}>
           <b>threads</b>
           {counts.map((l) => (
-            <span key={l.name} class={hovers ? "key" : "key word"} title={l.name}>
-              <Glyph state={l.name} /> {hovers ? <b>{count(l.values[index] ?? 0)}</b> : <span>{l.name}</span>}
+            <span key={l.name} class={hovers ? "key" : "key word"} title={l.name} aria-label={l.name} role="img">
+              <Glyph state={l.name} /> {hovers ? <b>{count(l.values[index] ?? 0)}</b> : counts.length <= few && <span>{l.name}</span>}
             </span>
           ))}
           <span class="fill" />
