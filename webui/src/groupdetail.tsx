@@ -21,14 +21,14 @@ interface DetailProps {
 
 /** Waiting shows how long the threads of a group wait, what for, and examples: of all of them, or of a bucket that was chosen. */
 export function Waiting({ state, store, group }: DetailProps) {
-  const { filter, wait } = state.route;
+  const { wait } = state.route;
+  const filter = state.groups?.filter ?? ""; // that the agent has understood: what the route has may be wrong
   const key = state.process?.key ?? ""; // whose group it is: the route may be ahead
   const span = readSpan(wait);
   const again = settled(state) ? 0 : every;
   const path = (f: string): string => api(key, `groups/${encodeURIComponent(group)}`, { filter: f, ...moment(state) });
-  const sound = state.problem?.filter === undefined || state.problem.filter !== filter;
-  const all = useDocument<GroupReport>(key && group && sound ? path(filter) : "", again);
-  const some = useDocument<GroupReport>(key && group && sound && span ? path(filterOf(filter, span)) : "", again);
+  const all = useDocument<GroupReport>(key && group ? path(filter) : "", again);
+  const some = useDocument<GroupReport>(key && group && span ? path(filterOf(filter, span)) : "", again);
   const report = all.value;
   if (!report) return <div class="waiting">{all.error ? <Refused of={all} /> : <p class="dim">Reading its threads …</p>}</div>;
   const shown = span ? some.value : report;

@@ -27,7 +27,8 @@ export function thingOf(t: Thing): string {
 
 /** Waits shows who waits for whom in the chosen scope: those that wait for each other first. */
 export function Waits({ state, store, active, activate, tabs }: ViewProps) {
-  const { process, filter, at } = state.route;
+  const { process, at } = state.route;
+  const filter = state.groups?.filter ?? ""; // as in Waiting
   const key = process || state.process?.key || "";
   const scope = chosenScope(state);
   const recorded = state.process?.status === "recorded";
