@@ -22,6 +22,7 @@ type ScopeRow struct {
 	Owner  string `json:"owner"`
 	Counts []int  `json:"counts"` // by state, in it and below it
 
+	// Oldest and Wait are 0 unless the rows are in one of these orders.
 	Oldest int64   `json:"oldest"` // the longest that a thread in it or below it has waited
 	Wait   float64 `json:"wait"`   // of all of them in sum, about: the median of each group for each of its threads
 	Pins   uint64  `json:"pins"`   // how often those that live were pinned

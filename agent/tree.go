@@ -131,6 +131,9 @@ func (v *view) tree(want *Subscription) *Scopes {
 		b := &all[i]
 		path = append(path, b.scope.Name)
 		row := scopeRow(b, strings.Join(path, "/"))
+		if order.name == "oldest" || order.name == "wait" { // they grow all the time, and each change is sent
+			row.Oldest, row.Wait = int64(b.oldest), b.wait
+		}
 		at := len(out.Rows)
 		out.Rows = append(out.Rows, row)
 		for _, c := range b.children {
@@ -202,7 +205,7 @@ func scopeRow(b *branch, path string) ScopeRow {
 	row := ScopeRow{
 		Key: sc.Key, Path: path, Name: sc.Name, Depth: sc.Depth, Fold: sc.Count,
 		Own: sc.Own, Total: sc.Total, Change: sc.Change, Counts: append([]int(nil), b.counts[:]...),
-		Oldest: int64(b.oldest), Wait: b.wait, Pins: b.pins, Children: len(b.children),
+		Pins: b.pins, Children: len(b.children),
 	}
 	if sc.Owner != 0 {
 		row.Owner = "#" + strconv.FormatUint(uint64(sc.Owner), 10)

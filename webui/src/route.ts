@@ -43,3 +43,8 @@ export function writeRoute(route: Route): string {
   }
   return parts.length > 0 ? "#" + parts.join("&") : "";
 }
+
+/** areaOf is what the boxes of the map are as large as: "threads", "wait", or "" without a map. */
+export function areaOf(route: Route): string {
+  return route.map.split(".")[0] ?? "";
+}

@@ -254,7 +254,8 @@ function about(row: ScopeRow, over: number): string {
     `${count(row.own)} threads of its own, ${count(row.total)} with those below`,
     row.fold > 1 ? `${count(row.fold)} scopes of this name` : "",
     over > 0 ? `${row.change === 0 ? "no change" : growth(row.change)} over ${duration(over)}` : "",
-    `longest wait ${duration(row.oldest)}, in sum about ${duration(row.wait)}; pinned ${count(row.pins)} times`,
+    row.oldest > 0 ? `longest wait ${duration(row.oldest)}, in sum about ${duration(row.wait)}` : "",
+    row.pins > 0 ? `pinned ${count(row.pins)} times` : "",
     row.owner ? `owner ${row.owner}` : "",
   ]
     .filter((text) => text !== "")

@@ -4,7 +4,7 @@ import { apply } from "./delta";
 import { extend, noHistory } from "./history";
 import type { History } from "./history";
 import type { Calls, Carriers, Config, Delays, Events, Findings, Frame, Groups, Moment, PinSites, Pollers, Problem, Process, ProcessRow, Schedulers, Scopes, SlowIO, Stack, Warnings } from "./protocol";
-import { readRoute, writeRoute } from "./route";
+import { areaOf, readRoute, writeRoute } from "./route";
 import type { Route } from "./route";
 import { marksOf } from "./marks";
 import { readOpen } from "./scoperows";
@@ -129,7 +129,7 @@ export class Store implements Listener {
   private ask(): void {
     const { process, at, scope, group, filter, order, view, func, frames, groupOrder } = this.state.route;
     const panels = this.screen.wanted(view);
-    this.connection.subscribe({ process, at: Number(at) || 0, scope, group, filter, order, open: readOpen(this.state.route), func: view === "graph" ? func : "", runtime: frames === "all", groupOrder, marks: marksOf(this.state.process?.key ?? "").map((m) => m.at), panels });
+    this.connection.subscribe({ process, at: Number(at) || 0, scope, group, filter, order: areaOf(this.state.route) === "wait" ? "wait" : order, open: readOpen(this.state.route), func: view === "graph" ? func : "", runtime: frames === "all", groupOrder, marks: marksOf(this.state.process?.key ?? "").map((m) => m.at), panels });
   }
 
   /** drawn tells that the page may have new elements. */

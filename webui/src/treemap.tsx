@@ -186,7 +186,7 @@ function CellView({ cell, state, look, chosen, choose, go }: CellProps) {
   const wide = Math.floor((box.w - 8) / 6.2); // characters of 11 pixels
   const two = cell.head === 0 && box.h >= 30;
   const line = two ? cut(name, wide) : cut(`${name} ${tail}`, wide);
-  const label = `${kind === "scope" ? row.path : `${row.path}: ${name}`}, ${count(threads)} threads` + (kind === "scope" ? `, ${change(row.change) || "no change"}${share && `, ${share} ${look.colour}`}, waited ${duration(row.wait)} in sum, the longest ${duration(row.oldest)}` : "");
+  const label = `${kind === "scope" ? row.path : `${row.path}: ${name}`}, ${count(threads)} threads` + (kind === "scope" ? `, ${change(row.change) || "no change"}${share && `, ${share} ${look.colour}`}` + (row.oldest > 0 ? `, waited ${duration(row.wait)} in sum, the longest ${duration(row.oldest)}` : "") : "");
   return (
     <g
       role="treeitem"
