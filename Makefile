@@ -31,7 +31,7 @@ RUN ?=
 SHARD ?=
 
 RUNTIME := ./runtime/...
-TIMEOUT := 5m
+TIMEOUT := 10m
 gotest := $(GO) test -timeout $(TIMEOUT)
 
 # Folders with a go.mod, the main module's first. Modules without packages (internal/tools) have nothing to test.

@@ -45,6 +45,7 @@ func (a *Agent) serveWebsocket(w http.ResponseWriter, r *http.Request, _ *ask) e
 		leave()
 		return nil
 	}
+	keepLittle(conn.NetConn())
 	c := &client{agent: a, caller: access.CallerOf(r.Context()), conn: conn, subs: make(chan Subscription, 1), bad: make(chan Problem)}
 	// The connection outlives the request, and Close waits for it.
 	if !a.goWhileOpen(func() { defer leave(); c.serve() }) {

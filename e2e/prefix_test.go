@@ -49,12 +49,13 @@ func TestThePageWorksBelowAPrefix(t *testing.T) {
 		b.Helper()
 		b.until("live", `document.querySelector("#status")?.textContent === "LIVE"`)
 		b.until("its threads", `Number(document.querySelector("#threads")?.textContent.replaceAll(",", "")) >= 50`)
-		b.until("a link to the dump below the prefix", fmt.Sprintf(`[...document.querySelectorAll("footer a")].some(a => new URL(a.href).pathname.startsWith(%q))`, prefix+"api/v1/"))
+		b.until("documents come from below the prefix", fmt.Sprintf(`performance.getEntriesByType("resource").some(e => new URL(e.name).pathname.startsWith(%q))`, prefix+"api/v1/processes/"))
+		b.until("and from nowhere else", fmt.Sprintf(`performance.getEntriesByType("resource").every(e => new URL(e.name).pathname.startsWith(%q))`, prefix))
 	}
 	b.step("inside a program", func() {
 		b.do(chromedp.Navigate(within))
 		lives("/admin/threads/")
-		b.until("the dump", fmt.Sprintf(`document.querySelector("footer a").href.startsWith(%q)`, within))
+		b.until("the licences", fmt.Sprintf(`document.querySelector('footer a[href="licences.txt"]')?.href.startsWith(%q)`, within))
 	})
 	b.step("of another agent", func() {
 		near := startProgram(t, dir, filepath.Join(bin, "vtserve"), "--addr", "127.0.0.1:0", "--connect", within)
