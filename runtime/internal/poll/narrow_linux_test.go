@@ -46,7 +46,7 @@ func TestNothingIsLostBetweenReadingAndWriting(t *testing.T) {
 		}
 		return nil
 	})
-	if tries, rounds := w.tries.Load()+r.tries.Load(), int64(rounds()); tries < 2*rounds+rounds/2 {
-		t.Errorf("%d tries for %d balls: hardly any had to wait", tries, rounds)
+	if tries, rounds := w.tries.Load()+r.tries.Load(), int64(rounds()); tries < 2*rounds+rounds/1000 { // how often one is too early is the processors' affair
+		t.Errorf("%d tries for %d balls: nobody had to wait", tries, rounds)
 	}
 }
