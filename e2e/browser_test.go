@@ -164,11 +164,15 @@ func (b *browser) text(expression string) string {
 // until waits for a JavaScript expression to be true; what says what that means.
 func (b *browser) until(what, expression string) {
 	b.Helper()
-	for deadline := time.Now().Add(patience); b.text("!!("+expression+")") != "true"; {
-		if time.Now().After(deadline) {
-			b.Fatalf("%s: after %v: still not %s; the page says:\n%s", b.now, patience, what, b.text("document.body.innerText"))
+	is := "" // or what is missing for the expression to mean anything: it may come
+	for deadline := time.Now().Add(patience); is != "true"; {
+		is = b.text("(() => { try { return !!(" + expression + ") } catch (e) { return String(e) } })()")
+		if is != "true" && time.Now().After(deadline) {
+			b.Fatalf("%s: after %v: still not %s (%s); the page says:\n%s", b.now, patience, what, is, b.text("document.body.innerText"))
 		}
-		time.Sleep(50 * time.Millisecond)
+		if is != "true" {
+			time.Sleep(50 * time.Millisecond)
+		}
 	}
 }
 
