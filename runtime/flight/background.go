@@ -3,7 +3,7 @@ package flight
 import "time"
 
 // A background is a recorder's goroutine: it names new stacks, makes room ahead of need, keeps
-// heartbeat and clock anchor fresh, and looks whether somebody asks at the control socket. Its
+// heartbeat and clock anchor fresh, tells of garbage collections, and looks whether somebody asks at the control socket. Its
 // channels are made outside of any testing/synctest bubble, and so is the goroutine: one of a bubble
 // may start a recorder, but its clock is false and it dies with the bubble.
 type background struct {
@@ -43,6 +43,12 @@ func (b *background) run() {
 	defer control.close()
 	tick := time.NewTicker(heartbeatEvery)
 	defer tick.Stop()
+	var gc *gcWatch
+	var collected <-chan struct{}
+	if r.options.Collections {
+		gc = watchGC()
+		collected = gc.ended
+	}
 	var circles circleWatch
 	var look <-chan time.Time
 	if watchesCircles {
@@ -57,6 +63,8 @@ func (b *background) run() {
 		case <-tick.C:
 			r.beat()
 			control.look()
+		case <-collected:
+			gc.tell(r)
 		case <-look:
 			circles.look(r)
 		case <-b.wake:

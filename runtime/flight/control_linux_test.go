@@ -31,7 +31,7 @@ func controlDir(t *testing.T) string {
 // dialControl connects as soon as there is a socket.
 func dialControl(t *testing.T, path string) net.Conn {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		c, err := net.Dial("unix", SocketPath(path))
 		if err == nil {
 			if err := c.SetDeadline(deadline); err != nil {

@@ -38,7 +38,9 @@ func startDefault() *Recorder {
 	if o == nil {
 		o = &Options{Mode: environmentMode(), Settings: environmentSettings()}
 	}
-	r, err := New(*o)
+	all := *o
+	all.Collections = true // of the process, and this is its recorder
+	r, err := New(all)
 	if err != nil { // the options were checked
 		fmt.Fprintln(os.Stderr, err)
 	}

@@ -65,6 +65,9 @@ const (
 	BlockedByFuture
 	BlockedByChannel
 	BlockedBySocket
+	BlockedBySignal
+	BlockedByPermit
+	BlockedByChild
 
 	BlockerKindCount
 )
@@ -96,6 +99,9 @@ var BlockerKinds = [BlockerKindCount]BlockerInfo{
 	BlockedByFuture:    {"future", "the result of a future", true},
 	BlockedByChannel:   {"channel", "the other side of a channel", true},
 	BlockedBySocket:    {"socket", "readiness of a socket", false},
+	BlockedBySignal:    {"signal", "a signal to a durable thread", true},
+	BlockedByPermit:    {"permit", "the unpark of a durable thread", true},
+	BlockedByChild:     {"child", "the end of a child of a durable thread", true},
 }
 
 const blockerIDBits = 56

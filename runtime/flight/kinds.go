@@ -46,6 +46,16 @@ const (
 	EventIO
 	EventPoll
 	EventExhausted
+	EventDurableHibernate
+	EventDurableResume
+	EventDurableReplay
+	EventDurablePark
+	EventDurableLease
+	EventDurableCheckpoint
+	EventDurableDivergence
+	EventDurableStep
+	EventGC
+	EventDurableLeave
 
 	KindCount
 )
@@ -76,6 +86,8 @@ const (
 	CategoryLocks     Category = "Locks"
 	CategoryTimers    Category = "Timers"
 	CategoryIO        Category = "I/O"
+	CategoryDurable   Category = "Durable"
+	CategoryMemory    Category = "Memory"
 	CategoryProgram   Category = "Program" // of the user's own
 	CategoryRecorder  Category = "Recorder"
 )
@@ -128,6 +140,11 @@ var (
 	fieldVictims  = Field{"victims", AtArgHigh, FieldCount}
 	fieldDuration = Field{"duration", AtArg, FieldDuration}
 	fieldUserKind = Field{"event", AtRef, FieldUserKind}
+
+	// Of durable threads: the event's own thread is the one that executes it, or the hibernated one.
+	fieldBody  = Field{"body", AtRef, FieldString}
+	fieldSteps = Field{"steps", AtArg, FieldCount}
+	fieldOf    = Field{"id", AtMore, FieldText}
 )
 
 // Kinds describes every kind of event, indexed by [Kind].
@@ -208,6 +225,35 @@ var Kinds = [KindCount]KindInfo{
 		Fields: []Field{{"poller", AtRef, FieldInt}, {"ready", AtArg, FieldCount}}, Default: off, Profile: on, Cost: CostSwitch},
 	EventExhausted: {Name: "exhausted", Category: CategoryIO, About: "a connection waits to be accepted, since no descriptors are left",
 		Fields: []Field{fieldBlocker}, Default: on, Profile: on},
+	EventDurableHibernate: {Name: "durable-hibernate", Category: CategoryDurable, About: "a durable thread gave up its stack and is a journal that waits; the event's thread is what it is then",
+		Fields: []Field{fieldReason, fieldBlocker, fieldStack, fieldOf, {"body", AtMore + TextWords, FieldString}, {"steps", AtMore + TextWords + 1, FieldCount}, {"until", AtMore + TextWords + 2, FieldTicks}},
+		More:   3, Default: stacked(on), Profile: stacked(on), Cost: CostThread},
+	EventDurableResume: {Name: "durable-resume", Category: CategoryDurable, About: "a durable thread begins to go on, from its hibernation or from bytes",
+		Fields: []Field{fieldBody, fieldSteps, fieldOf, {"bytes", AtMore + TextWords, FieldBytes}, {"hibernated", AtMore + TextWords + 1, FieldDuration}, {"as", AtMore + TextWords + 2, FieldThread}},
+		More:   3, Default: on, Profile: on, Cost: CostThread},
+	EventDurableReplay: {Name: "durable-replay", Category: CategoryDurable, About: "a durable thread was given what its journal holds, and stands where it stood",
+		Fields: []Field{fieldBody, fieldDuration, fieldOf, {"steps", AtMore + TextWords, FieldCount}},
+		More:   3, Default: limited(500, on), Profile: limited(5_000, on), Cost: CostThread, Span: true},
+	EventDurablePark: {Name: "durable-park", Category: CategoryDurable, About: "a durable thread was parked to bytes, and goes on from them elsewhere",
+		Fields: []Field{fieldBody, fieldSteps, fieldOf, {"bytes", AtMore + TextWords, FieldBytes}},
+		More:   3, Default: on, Profile: on, Cost: CostThread},
+	EventDurableLeave: {Name: "durable-leave", Category: CategoryDurable, About: "a durable thread that hibernated here does so no more: its keeper was closed, or has given it to others, or it goes with its parent's bytes",
+		Fields: []Field{fieldBody, fieldSteps, fieldOf},
+		More:   2, Default: on, Profile: on, Cost: CostThread},
+	EventDurableLease: {Name: "durable-lease", Category: CategoryDurable, About: "a durable thread went over to another process of its store",
+		Fields: []Field{fieldBody, fieldOf, {"from", AtMore + TextWords, FieldText}, {"to", AtMore + 2*TextWords, FieldText}},
+		More:   6, Default: limited(500, on), Profile: limited(5_000, on), Cost: CostThread},
+	EventDurableCheckpoint: {Name: "durable-checkpoint", Category: CategoryDurable, About: "a durable thread saved a state that stands for the steps before",
+		Fields: []Field{fieldBody, fieldSteps, fieldOf, {"bytes", AtMore + TextWords, FieldBytes}, {"forgotten", AtMore + TextWords + 1, FieldCount}},
+		More:   3, Default: limited(100, on), Profile: limited(1_000, on), Cost: CostThread},
+	EventDurableDivergence: {Name: "durable-divergence", Category: CategoryDurable, About: "a durable thread did something else than what its journal holds, and ended",
+		Fields: []Field{fieldBody, {"at", AtArg, FieldCount}, fieldOf, {"want", AtMore + TextWords, FieldText}, {"got", AtMore + 2*TextWords, FieldText}},
+		More:   6, Default: limited(100, on), Profile: limited(1_000, on)},
+	EventDurableStep: {Name: "durable-step", Category: CategoryDurable, About: "a durable thread recorded a step",
+		Fields: []Field{fieldBody, fieldSteps, fieldOf, {"step", AtMore + TextWords, FieldText}},
+		More:   4, Default: off, Profile: off, Cost: CostUser},
+	EventGC: {Name: "gc", Category: CategoryMemory, About: "a cycle of Go's garbage collector ended, some milliseconds before; all goroutines were stopped so long for it, in sum",
+		Fields: []Field{{"cycle", AtRef, FieldCount}, fieldDuration, {"heap", AtMore, FieldBytes}}, More: 1, Default: on, Profile: on, Span: true},
 }
 
 // String returns the kind's name.
@@ -297,6 +343,7 @@ const (
 	ReasonDial
 	ReasonLookup
 	ReasonFile
+	ReasonSignal
 
 	ReasonCount
 )
@@ -333,6 +380,7 @@ var Reasons = [ReasonCount]ReasonInfo{
 	ReasonDial:           {"dial", "waits for one of several connections that are tried"},
 	ReasonLookup:         {"lookup", "waits for the addresses of a name"},
 	ReasonFile:           {"file", "waits for an operation on a file"},
+	ReasonSignal:         {"signal", "waits for a signal to the durable thread that it is"},
 }
 
 // Guessed reports whether a stack that is recorded with the reason is what could be seen of a thread that executed meanwhile: the outer frames are right, an
@@ -342,7 +390,7 @@ func (r Reason) Guessed() bool { return r == ReasonMonopoly }
 // Outside reports whether who waits for the reason waits for what is outside of the process, so that how long says nothing about the program.
 func (r Reason) Outside() bool {
 	switch r {
-	case ReasonIO, ReasonRead, ReasonWrite, ReasonAccept, ReasonConnect, ReasonDial, ReasonLookup, ReasonFile:
+	case ReasonIO, ReasonRead, ReasonWrite, ReasonAccept, ReasonConnect, ReasonDial, ReasonLookup, ReasonFile, ReasonSignal:
 		return true
 	}
 	return false

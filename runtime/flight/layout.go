@@ -52,6 +52,14 @@ const (
 	pollerSegmentSize    = 64 << 10
 	pollersPerSegment    = pollerSegmentSize / pollerSize
 	pollerSize           = 128
+	durableSegmentSize   = 256 << 10
+	durablesPerSegment   = durableSegmentSize / durableSize
+	labelSegmentSize     = 256 << 10
+	labelsPerSegment     = labelSegmentSize / labelSize
+	labelSize            = 256
+	labelText            = 240
+	durableSize          = 256
+	durableTotalsSize    = 64 << 10 // one record, and the page that it is on
 	totalsSegmentSize    = scopesPerSegment * totalsSize
 	totalsSize           = 64
 	figureSlots          = 64
@@ -83,11 +91,14 @@ const (
 	segmentUserKind
 	segmentTotals
 	segmentPoller
+	segmentDurable
+	segmentDurableTotals
+	segmentLabel
 
 	segmentKindCount
 )
 
-var segmentKindNames = [segmentKindCount]string{"none", "ring", "thread", "scope", "name", "string", "stack", "symbol", "scheduler", "pin site", "blocker", "wait", "user kind", "totals", "poller"}
+var segmentKindNames = [segmentKindCount]string{"none", "ring", "thread", "scope", "name", "string", "stack", "symbol", "scheduler", "pin site", "blocker", "wait", "user kind", "totals", "poller", "durable", "durable totals", "label"}
 
 func (k segmentKind) String() string {
 	if k < segmentKindCount {
@@ -124,6 +135,8 @@ const (
 const (
 	lostBlockers = lostSlots + iota // blockers without a record
 	lostWaits                       // waits of goroutines without a record
+	lostDurables                    // durable threads without a record
+	lostLabels                      // threads whose labels found no room
 )
 
 // fileHeader lies at offset 0.
@@ -359,6 +372,39 @@ type userFieldRecord struct {
 	Use  uint16
 }
 
+// durableRecord describes a durable thread, beside the record of the thread that it is now.
+type durableRecord struct {
+	Ver     uint32
+	Word    uint32 // wait | flags<<8
+	Thread  uint64 // 0: the record is free
+	Steps   uint64
+	Since   int64 // nanoseconds since 1970: of the wait
+	Until   int64 // nanoseconds since 1970; 0: without a limit
+	Body    uint32
+	Errors  uint32
+	Lengths uint32 // of ID | of Name<<16
+	Child   uint32
+	ID      [durableID / 8]uint64
+	Name    [durableName / 8]uint64
+}
+
+const (
+	durableID        = 120
+	durableName      = 80
+	durableReplays   = 1
+	durableIDCut     = 2
+	durableNameCut   = 4
+	durableFlagShift = 8
+)
+
+// durableTotalsRecord sums what durable threads did. Words are added to atomically.
+type durableTotalsRecord struct {
+	Counts [durableCountSlots]uint64
+	Replay [HistogramBuckets]uint64
+}
+
+const durableCountSlots = 16
+
 // totalsRecord is what the threads of a scope that have ended used, those of the scopes in it that are closed included. Its place in its segment is that of
 // the scope's record in its. Words are added to atomically.
 type totalsRecord struct {
@@ -381,6 +427,16 @@ type nameRecord struct {
 }
 
 const nameTruncated = 1
+
+// labelRecord holds the labels of a thread: key, a zero byte, value, a zero byte, and so on.
+type labelRecord struct {
+	Ver    uint32
+	Info   uint32 // length of the text in bytes | flags<<16
+	Thread uint64 // 0: the record is free
+	Text   [labelText / 8]uint64
+}
+
+const labelsCut = 1
 
 // tableHeader starts string, stack and symbol segments.
 type tableHeader struct {

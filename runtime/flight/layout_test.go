@@ -160,6 +160,21 @@ func TestLayoutMatchesTheSpecification(t *testing.T) {
 		{"wait stack", unsafe.Offsetof(wr.Stack), 40},
 		{"wait stride", waitSize, 64},
 		{"waits of a segment", waitsPerSegment, 1024},
+		{"durable size", unsafe.Sizeof(durableRecord{}), durableSize},
+		{"durable stride", durableSize, 256},
+		{"durable thread", unsafe.Offsetof(durableRecord{}.Thread), 8},
+		{"durable steps", unsafe.Offsetof(durableRecord{}.Steps), 16},
+		{"durable since", unsafe.Offsetof(durableRecord{}.Since), 24},
+		{"durable until", unsafe.Offsetof(durableRecord{}.Until), 32},
+		{"durable body", unsafe.Offsetof(durableRecord{}.Body), 40},
+		{"durable errors", unsafe.Offsetof(durableRecord{}.Errors), 44},
+		{"durable lengths", unsafe.Offsetof(durableRecord{}.Lengths), 48},
+		{"durable child", unsafe.Offsetof(durableRecord{}.Child), 52},
+		{"durable id", unsafe.Offsetof(durableRecord{}.ID), 56},
+		{"durable name", unsafe.Offsetof(durableRecord{}.Name), 176},
+		{"durables of a segment", durablesPerSegment, 1024},
+		{"durable totals replay", unsafe.Offsetof(durableTotalsRecord{}.Replay), 128},
+		{"durable counts", durableCountSlots, 16},
 		{"ring hold", unsafe.Offsetof(g.Hold), 16},
 		{"greatest number of segments", maxSegments, 1920},
 		{"registry header", unsafe.Offsetof(registry.Header), 24},
@@ -194,5 +209,20 @@ func TestRegistryLeadsFromDataToTheFile(t *testing.T) {
 func TestStackKeysAreThoseOfTheSpecification(t *testing.T) {
 	if got := [2]uint64(stackKeys[:2]); got != [2]uint64{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4} {
 		t.Errorf("got first keys %#x, want those of splitmix64 from 0", got)
+	}
+}
+
+// Events are read where they are to be: an [Event] lies in memory as an event lies in the file.
+func TestAnEventLiesInMemoryAsInTheFile(t *testing.T) {
+	var b [eventSize]byte
+	for i := range b {
+		b[i] = byte(i*37 + 1)
+	}
+	if n := unsafe.Sizeof(Event{}); n != eventSize {
+		t.Fatalf("an event has %d bytes, want %d", n, eventSize)
+	}
+	e := decodeEvent(&b)
+	if raw := *(*[eventSize]byte)(unsafe.Pointer(&e)); littleEndian && raw != b {
+		t.Errorf("in memory it is % x, want % x", raw, b)
 	}
 }

@@ -19,6 +19,7 @@ import (
 // by several goroutines at once.
 type Reader struct {
 	version atomic.Uint32 // of the format; stored once
+	rings   atomic.Int32  // how many there were at the last reading, for the next
 	path    string
 	src     source
 	pid     int                                  // as seen from here, 0 if unknown
@@ -267,6 +268,12 @@ func checkEntry(e *segmentEntry, ordinal int, end, size uint64, ringHeader uint3
 		stride, count, want = userKindSize, userKindsPerSegment, userKindSegmentSize
 	case segmentPoller:
 		stride, count, want = pollerSize, pollersPerSegment, pollerSegmentSize
+	case segmentDurable:
+		stride, count, want = durableSize, durablesPerSegment, durableSegmentSize
+	case segmentLabel:
+		stride, count, want = labelSize, labelsPerSegment, labelSegmentSize
+	case segmentDurableTotals:
+		stride, count, want = durableTotalsSize, 1, durableTotalsSize
 	case segmentTotals:
 		stride, count, want = totalsSize, scopesPerSegment, totalsSegmentSize
 	case segmentRing:
@@ -379,5 +386,7 @@ func (r *Reader) Lost() Lost {
 		Threads: l[lostThreads], Events: l[lostEvents], Strings: l[lostStrings], Stacks: l[lostStacks],
 		Symbols: l[lostSymbols], Scopes: l[lostScopes], Names: l[lostNames], Rings: l[lostRings],
 		Blockers: r.mu.header.LostMore[lostBlockers-lostSlots], Waits: r.mu.header.LostMore[lostWaits-lostSlots],
+		Durables: r.mu.header.LostMore[lostDurables-lostSlots],
+		Labels:   r.mu.header.LostMore[lostLabels-lostSlots],
 	}
 }

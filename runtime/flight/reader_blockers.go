@@ -32,7 +32,7 @@ func (b *BlockerRow) Known() []Holder {
 	return b.Holders[:n]
 }
 
-// Blockers returns what somebody waits for and has told of itself, by blocker. An error that matches [ErrIncomplete] means that some are missing.
+// Blockers returns what somebody waits for and has told of itself, by blocker; of what durable threads wait for the name alone. An error that matches [ErrIncomplete] means that some are missing.
 // Files of before blockers were recorded have none.
 func (r *Reader) Blockers() ([]BlockerRow, error) {
 	var rows []BlockerRow
@@ -70,8 +70,10 @@ func (r *Reader) Blockers() ([]BlockerRow, error) {
 		rows = append(rows, row)
 		return true
 	})
+	durable, err2 := r.durableBlockers()
+	rows = append(rows, durable...)
 	slices.SortStableFunc(rows, func(a, b BlockerRow) int { return cmp.Compare(a.Blocker, b.Blocker) })
-	return rows, err
+	return rows, cmp.Or(err, err2)
 }
 
 // addressName returns what a socket is called: "127.0.0.1:80→127.0.0.1:4711", the local address first, or "" without addresses.

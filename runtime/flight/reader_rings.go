@@ -4,36 +4,48 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"unsafe"
 )
 
 // Rings returns the rings that have or had an owner. Their indexes stay the same. An error that
 // matches [ErrIncomplete] means that some are missing.
 func (r *Reader) Rings() ([]RingRow, error) {
+	rows := make([]RingRow, 0, r.rings.Load()) // they are large
+	missing, err := r.eachRing(func(row *RingRow) { rows = append(rows, *row) })
+	if err != nil {
+		return nil, err
+	}
+	r.rings.Store(int32(len(rows)))
+	return rows, r.incomplete(missing...)
+}
+
+// eachRing calls visit with each ring that has or had an owner, which is valid during the call. missing says which could not be read.
+func (r *Reader) eachRing(visit func(*RingRow)) (missing []string, err error) {
 	segments, err := r.segmentsOf(segmentRing)
 	if err != nil {
 		return nil, err
 	}
+	index := 0
 	var (
-		rows    []RingRow
-		missing []string
-		index   int
+		row RingRow
+		b   [ringHeaderSize]byte
 	)
 	for ordinal, s := range segments {
 		if s.bad {
 			continue // its rings have no index: how many there were is not known
 		}
 		for i := range s.count {
-			row, ok := r.ringRow(s, i)
+			ok := r.readRing(&row, &b, s, i)
 			row.Index = index
 			index++
 			if !ok {
 				missing = append(missing, fmt.Sprintf("ring %d of segment %d is cut or damaged", i, ordinal))
 			} else if row.Head > 0 || row.State != CarrierFree {
-				rows = append(rows, row)
+				visit(&row)
 			}
 		}
 	}
-	return rows, r.incomplete(missing...)
+	return missing, nil
 }
 
 // ringHeader returns the size of a ring's header, which is larger than in version 1.
@@ -44,15 +56,22 @@ func (r *Reader) ringHeader() uint64 {
 	return ringHeaderSize
 }
 
-func (r *Reader) ringRow(s segment, i uint32) (RingRow, bool) {
+func (r *Reader) ringRow(s segment, i uint32) (row RingRow, ok bool) {
 	var b [ringHeaderSize]byte
+	ok = r.readRing(&row, &b, s, i)
+	return row, ok
+}
+
+// readRing reads the header of a ring, by b, and reports whether it makes sense.
+func (r *Reader) readRing(row *RingRow, b *[ringHeaderSize]byte, s segment, i uint32) bool {
+	*row = RingRow{}
 	header := r.ringHeader()
 	if r.src.readAt(b[:header], s.offset+uint64(i)*uint64(s.stride)) < int(header) {
-		return RingRow{}, false
+		return false
 	}
 	le := binary.LittleEndian
 	owner := le.Uint32(b[12:])
-	row := RingRow{
+	*row = RingRow{
 		Head: le.Uint64(b[0:]), Size: uint64(le.Uint32(b[8:])),
 		Carrier: CarrierID(owner), State: CarrierState(owner >> 16), Owner: RingOwner(owner >> 24),
 		Scheduler: SchedulerID(le.Uint32(b[48:])),
@@ -76,8 +95,7 @@ func (r *Reader) ringRow(s segment, i uint32) (RingRow, bool) {
 	for why := range row.Parks {
 		row.Parks[why] = le.Uint64(b[128+8*kindSlots+8*why:])
 	}
-	ok := header+row.Size*eventSize == uint64(s.stride) && row.State < CarrierStateCount && row.Owner <= RingOfOthers
-	return row, ok
+	return header+row.Size*eventSize == uint64(s.stride) && row.State < CarrierStateCount && row.Owner <= RingOfOthers
 }
 
 // ringAt returns the segment that holds ring index, and its place there.
@@ -104,6 +122,11 @@ func (r *Reader) ringAt(index int) (segment, uint32, bool) {
 // head it returns no event and the head. Slots of kind [EventMore] follow their event at once ([MoreSlots]); one whose slots are not all written yet is
 // left for later. The events belong to the caller.
 func (r *Reader) Events(ring int, from uint64, max int) (evs []Event, next uint64, lost uint64, err error) {
+	return r.EventsInto(nil, ring, from, max)
+}
+
+// EventsInto is [Reader.Events] in the memory of into, if there is room: what was in it is overwritten.
+func (r *Reader) EventsInto(into []Event, ring int, from uint64, max int) (evs []Event, next uint64, lost uint64, err error) {
 	s, i, ok := r.ringAt(ring)
 	if !ok {
 		return nil, from, 0, fmt.Errorf("flight: read %s: no ring %d: %w", r.path, ring, ErrFormat)
@@ -120,7 +143,11 @@ func (r *Reader) Events(ring int, from uint64, max int) (evs []Event, next uint6
 		from = oldest
 	}
 	n := min(row.Head-from, uint64(max), row.Size)
-	buf := make([]byte, n*eventSize)
+	if evs = into[:0]; uint64(cap(evs)) < n {
+		evs = make([]Event, n)
+	}
+	evs = evs[:n]
+	buf := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(evs))), n*eventSize) // an Event lies in memory as in the file, but for the order of bytes
 	events := s.offset + uint64(i)*uint64(s.stride) + r.ringHeader()
 	first := min(n, row.Size-from%row.Size) // events before the ring's end
 	if r.src.readAt(buf[:first*eventSize], events+from%row.Size*eventSize) < int(first*eventSize) ||
@@ -135,15 +162,11 @@ func (r *Reader) Events(ring int, from uint64, max int) (evs []Event, next uint6
 	if oldest := oldestEvent(again.Head, row.Size); from < oldest { // overwritten meanwhile (R3)
 		gone := min(oldest-from, n)
 		lost += gone
-		buf = buf[gone*eventSize:]
+		evs = evs[gone:]
 	}
-	evs = make([]Event, len(buf)/eventSize)
-	le := binary.LittleEndian
-	for j := range evs {
-		b := (*[eventSize]byte)(buf[j*eventSize:])
-		evs[j] = Event{
-			Time: Ticks(le.Uint64(b[0:8])), Kind: Kind(b[8]), Code: Reason(b[9]), Carrier: CarrierID(le.Uint16(b[10:12])),
-			Stack: StackID(le.Uint32(b[12:16])), Thread: ThreadID(le.Uint64(b[16:24])), Arg: le.Uint64(b[24:32]),
+	if !littleEndian {
+		for j := range evs {
+			evs[j] = decodeEvent((*[eventSize]byte)(unsafe.Pointer(&evs[j])))
 		}
 	}
 	if r.version.Load() == 1 {
@@ -156,6 +179,14 @@ func (r *Reader) Events(ring int, from uint64, max int) (evs []Event, next uint6
 	}
 	r.rewriteEvents(whole)
 	return whole, next, lost, nil
+}
+
+func decodeEvent(b *[eventSize]byte) Event {
+	le := binary.LittleEndian
+	return Event{
+		Time: Ticks(le.Uint64(b[0:8])), Kind: Kind(b[8]), Code: Reason(b[9]), Carrier: CarrierID(le.Uint16(b[10:12])),
+		Stack: StackID(le.Uint32(b[12:16])), Thread: ThreadID(le.Uint64(b[16:24])), Arg: le.Uint64(b[24:32]),
+	}
 }
 
 // wholeEvents leaves out slots at the beginning whose event is gone, and at the end an event whose slots are not all there, and says how many that are.
@@ -186,13 +217,13 @@ func oldestEvent(head, size uint64) uint64 {
 // threadCount returns the threads started and not ended. Counts are exact even for events that were
 // dropped or overwritten.
 func (r *Reader) threadCount() int {
-	rings, _ := r.Rings() // damaged rings do not count
+	var n int64
+	_, _ = r.eachRing(func(g *RingRow) { // damaged rings do not count
+		n += int64(g.Counts[EventThreadStart]) - int64(g.Counts[EventThreadEnd])
+	})
 	r.mu.Lock()
 	h := r.mu.header
 	r.mu.Unlock()
-	n := int64(*h.lostKind(EventThreadStart)) - int64(*h.lostKind(EventThreadEnd))
-	for _, g := range rings {
-		n += int64(g.Counts[EventThreadStart]) - int64(g.Counts[EventThreadEnd])
-	}
+	n += int64(*h.lostKind(EventThreadStart)) - int64(*h.lostKind(EventThreadEnd))
 	return int(max(n, 0))
 }

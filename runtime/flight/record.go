@@ -59,8 +59,8 @@ func (rec *Record) Init(state State, id ThreadID, scope ScopeIndex, creator Thre
 	endWrite(&rec.ver, v)
 }
 
-// Hibernated makes the record, which describes no thread, describe one that is stored as bytes from t on, and waits for why where stack is. [Record.End] ends that.
-func (rec *Record) Hibernated(t Ticks, id ThreadID, why Reason, stack StackID) {
+// Hibernated makes the record, which describes no thread, describe one that is stored as bytes since t, and waits for b, and for why, where stack is. [Record.End] ends that.
+func (rec *Record) Hibernated(t Ticks, id ThreadID, why Reason, stack StackID, b Blocker) {
 	if rec == nil {
 		return
 	}
@@ -68,6 +68,7 @@ func (rec *Record) Hibernated(t Ticks, id ThreadID, why Reason, stack StackID) {
 	v := beginWrite(&rec.ver)
 	put32(&rec.word, uint32(StateHibernated)|uint32(why)<<8|uint32(NoCarrier)<<16)
 	put32(&rec.stack, uint32(stack))
+	put64(&rec.blocker, uint64(b))
 	endWrite(&rec.ver, v)
 }
 

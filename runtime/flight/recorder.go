@@ -37,6 +37,8 @@ type Options struct {
 	Program string
 	// MaxThreads bounds the threads recorded at once. Default and greatest: 4,194,304.
 	MaxThreads int
+	// Collections: events tell of Go's garbage collections. The default recorder has it always.
+	Collections bool
 	// Warn is told, once each, what the recorder had to do without. It must not block.
 	// Default: a line on standard error.
 	Warn func(string)
@@ -77,6 +79,9 @@ type Recorder struct {
 
 	schedulers schedulerPool
 	pinSites   pinSiteTable
+	durables   recordPool
+	labels     recordPool
+	durable    durableTotals
 	blockers   recordPool
 	waits      recordPool
 	pollers    recordPool

@@ -85,6 +85,9 @@ func (r *Reader) rewriteEvents(evs []Event) {
 			if Blocker(e.Arg).Kind() == BlockedBySocket {
 				kind = TextAddress
 			}
+		case EventDurableHibernate, EventDurableResume, EventDurableReplay, EventDurablePark, EventDurableLease, EventDurableCheckpoint, EventDurableDivergence, EventDurableStep,
+			EventDurableLeave:
+			fields = Kinds[e.Kind].Fields // a thread's id comes first
 		case EventMark, EventSpanBegin, EventSpanEnd:
 			if !read {
 				users, _ = r.UserKinds()
@@ -105,7 +108,11 @@ func (r *Reader) rewriteEvents(evs []Event) {
 		}
 		for _, f := range fields {
 			if f.Use == FieldText {
-				r.rewriteText(evs[i+1:], MoreSlots(e.Kind, e.Code), int(f.At-AtMore), kind)
+				of := kind
+				if f == fieldOf {
+					of = TextThread
+				}
+				r.rewriteText(evs[i+1:], MoreSlots(e.Kind, e.Code), int(f.At-AtMore), of)
 			}
 		}
 	}

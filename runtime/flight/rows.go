@@ -69,6 +69,8 @@ type Lost struct {
 
 	Blockers uint64 // blockers that found no room: who waits for them is shown, not what they are
 	Waits    uint64 // waits of goroutines that found no room
+	Labels   uint64 // threads whose labels found no room
+	Durables uint64 // durable threads that found no room: their threads are shown, not that they are durable
 }
 
 // Any reports whether anything was lost.

@@ -18,7 +18,7 @@ func waitStack(t *testing.T, r *Recorder, id StackID) Stack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		s, err := rd.Stack(id)
 		if err != nil {
 			t.Fatal(err)
@@ -27,7 +27,7 @@ func waitStack(t *testing.T, r *Recorder, id StackID) Stack {
 			return s
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("stack %d: %d frames have no name after 10 s", id, s.Unsymbolised)
+			t.Fatalf("stack %d: %d frames have no name after a minute", id, s.Unsymbolised)
 		}
 		time.Sleep(time.Millisecond)
 	}

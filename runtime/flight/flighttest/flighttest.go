@@ -41,6 +41,7 @@ type Thread struct {
 	Waker   flight.ThreadID
 	Creator flight.ThreadID
 	Mounts  int // besides the one that State implies
+	Labels  map[string]string
 
 	Scheduler flight.SchedulerID
 }
@@ -241,6 +242,7 @@ func (f *File) threads(s Spec) {
 		if th.Name != "" {
 			f.Recorder.SetName(rec, th.Name)
 		}
+		f.Recorder.OpenLabels(flight.ThreadID(i+1), flight.LabelsText(th.Labels))
 		f.Records = append(f.Records, rec)
 	}
 }

@@ -38,9 +38,9 @@ func TestASignalIsAnEvent(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR2); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(10 * time.Second); marks(t) == before; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); marks(t) == before; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("no event after 10 s")
+			t.Fatal("no event after a minute")
 		}
 	}
 	stop()
