@@ -95,7 +95,7 @@ func suspend(t *testing.T, p *continuation.Prompt) {
 func gone(t *testing.T, function string) {
 	t.Helper()
 	function = "continuation_test." + function
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		all := make([]byte, 1<<20)
 		all = all[:runtime.Stack(all, true)]
 		if !strings.Contains(string(all), function) {

@@ -28,7 +28,7 @@ func returns[F func() | func() error](t *testing.T, what string, f F) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("waited in vain: %s", what)
 	}
 }

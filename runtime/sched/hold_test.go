@@ -78,6 +78,7 @@ func TestAThreadThatBlocksInGoIsShownPinnedWithItsStack(t *testing.T) {
 		release()
 		th.Join()
 		await(t, what+" not seen any more", func() bool { _, ok := held(t, r, th.ID()); return !ok })
+		await(t, what+"'s event", func() bool { return pinnedEvents(t, r, th.ID()) > 0 }) // it comes after that
 		if n := pinnedEvents(t, r, th.ID()); n != 1 {
 			t.Errorf("%s: %d pinned events, want 1", what, n)
 		}

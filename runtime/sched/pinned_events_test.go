@@ -2,7 +2,9 @@ package sched_test
 
 import (
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -67,13 +69,15 @@ func TestEachPinnedWaitIsOneEvent(t *testing.T) {
 	b := vthread.Builder{Scheduler: fj}
 	var mu vsync.Mutex
 	ended := make(chan struct{})
+	end := sync.OnceFunc(func() { close(ended) })
+	defer end() // else the scheduler could not be closed
 	helper := b.Start(func() { <-ended })
 	for name, c := range map[string]struct{ wait, end func() }{
 		"park":       {func() { vthread.Park() }, nil},
 		"timed park": {func() { vthread.ParkFor(time.Hour) }, nil},
 		"sleep":      {func() { vthread.Sleep(2 * threshold) }, func() {}},
 		"lock":       {func() { mu.Lock(); defer mu.Unlock() }, mu.Unlock},
-		"join":       {func() { helper.Join() }, func() { close(ended) }},
+		"join":       {func() { helper.Join() }, end},
 	} {
 		if name == "lock" {
 			mu.Lock()
@@ -83,10 +87,17 @@ func TestEachPinnedWaitIsOneEvent(t *testing.T) {
 			carrier.Store(int32(sched.CarrierOf(sched.Current())))
 			pinnedWait(c.wait)
 		})
-		await(t, name+" is pinned", func() bool { return th.State() == flight.StatePinned })
+		await(t, name+" is pinned", func() bool {
+			state := th.State()
+			return state == flight.StatePinned || name == "sleep" && state == flight.StateDone // it ends by itself, and may not be seen
+		})
 		begun := time.Now()
-		for time.Since(begun) < threshold {
+		longest := time.Duration(0) // that this goroutine was not given a processor
+		for last := begun; time.Since(begun) < threshold; {
 			runtime.Gosched()
+			now := time.Now()
+			longest = max(longest, now.Sub(last))
+			last = now
 		}
 		if c.end != nil {
 			c.end()
@@ -96,6 +107,9 @@ func TestEachPinnedWaitIsOneEvent(t *testing.T) {
 		th.Join()
 		took := time.Since(begun) + 10*time.Second // it began before
 		evs := eventsOf(t, r, th.ID(), flight.EventPinned)
+		if longest > threshold/2 { // beside it the watchdog may have seen the thread as it was about to go on, and had no processor
+			evs = slices.DeleteFunc(evs, func(e flight.Event) bool { return e.Code == flight.ReasonPinnedGo })
+		}
 		if len(evs) != 1 {
 			t.Errorf("%s: got events %+v, want one", name, evs)
 			continue

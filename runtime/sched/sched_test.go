@@ -32,7 +32,7 @@ func newForkJoin(t testing.TB, o sched.ForkJoinOptions) *sched.ForkJoin {
 // await polls a condition that is about to become true.
 func await(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !f(); time.Sleep(50 * time.Microsecond) {
+	for deadline := time.Now().Add(time.Minute); !f(); time.Sleep(50 * time.Microsecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}

@@ -88,8 +88,10 @@ type actor struct {
 	held    bool // it is parked without having left its carrier
 	inPlace bool // it goes on there
 	lonely  int  // its points since anybody else could go on
-	told    bool // V4; guarded by mu
-	pause   Pause
+
+	patience time.Duration // for how long time passed last, since then
+	told     bool          // V4; guarded by mu
+	pause    Pause
 }
 
 // hooks counts the simulations, and calls of [WatchStarts], that there are in the process.
@@ -249,7 +251,7 @@ func (s *Simulated) next() *actor {
 	}
 }
 
-// spin lets time pass for a thread that waits for it in a loop.
+// spin lets time pass for a thread that seems to wait for it in a loop: until a thread's timer is due, or, if there is none, for longer each time, since it may also compute.
 func (s *Simulated) spin() {
 	a := s.spins
 	s.spins = nil
@@ -257,10 +259,22 @@ func (s *Simulated) spin() {
 		return
 	}
 	s.ready = s.ready[:0]
-	if !s.pass(never) {
+	within := never
+	if !s.hasTimers() {
+		a.patience = min(max(2*a.patience, time.Millisecond), never)
+		within = a.patience
+	}
+	if !s.pass(within) && within == never {
 		s.fail(&Failure{Kind: Endless, At: s.rests})
 	}
 	s.insert(a)
+}
+
+func (s *Simulated) hasTimers() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.mu.timers.first()
+	return ok
 }
 
 func (s *Simulated) take(i int) *actor {

@@ -70,7 +70,7 @@ func (s *Simulated) offer(a *actor, op Op, on flight.Blocker) {
 		}
 		return
 	}
-	a.lonely = 0
+	a.lonely, a.patience = 0, 0
 	at, _ := slices.BinarySearch(s.numbersOf(s.ready), a.number)
 	s.numbers = slices.Insert(s.numbers, at, a.number)
 	i := s.choose(Choice{Ready: s.numbers, Running: a.number, Yields: op == OpYield})
@@ -156,7 +156,7 @@ func (t *Task) parkSimulated(p Pause) {
 	if t.word.Load()&stateMask == leased {
 		step.Op = OpPermit
 	}
-	a.pause, a.lonely = p, 0
+	a.pause, a.lonely, a.patience = p, 0, 0
 	s.note(a, step)
 }
 

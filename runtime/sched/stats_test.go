@@ -111,6 +111,7 @@ func TestLessParallelismIsMetSoon(t *testing.T) {
 func TestMoreParallelismStartsNoMoreCarriersThanThreadsWait(t *testing.T) {
 	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 500})
 	var stop atomic.Bool
+	t.Cleanup(func() { stop.Store(true) }) // before fj is closed, which waits for them
 	b := vthread.Builder{Scheduler: fj}
 	spin := func() {
 		for !stop.Load() {
@@ -118,8 +119,9 @@ func TestMoreParallelismStartsNoMoreCarriersThanThreadsWait(t *testing.T) {
 		}
 	}
 	threads := []*vthread.Thread{b.Start(spin), b.Start(spin)}
-	await(t, "one waits for the other", func() bool {
-		return figure(fj, flight.FigureMounted) == 1 && figure(fj, flight.FigureQueued) == 1
+	await(t, "one waits for the other, or the watchdog has seen that", func() bool {
+		mounted := figure(fj, flight.FigureMounted)
+		return mounted == 1 && figure(fj, flight.FigureQueued) == 1 || mounted == 2
 	})
 	if err := fj.SetParallelism(500); err != nil {
 		t.Fatal(err)
@@ -245,11 +247,15 @@ func TestHistogramsTellLongDelaysAndSlices(t *testing.T) {
 	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1})
 	b := vthread.Builder{Scheduler: fj}
 	const long = 3 * time.Millisecond
+	var waits atomic.Bool // the second one, for a carrier
 	first := b.Start(func() {
+		for !waits.Load() {
+		}
 		for begun := time.Now(); time.Since(begun) < long; {
 		}
 	})
 	second := b.Start(func() {})
+	waits.Store(true)
 	first.Join()
 	second.Join()
 	s := fj.Stats()

@@ -504,6 +504,13 @@ func EmitMore(k flight.Kind, ref uint32, thread flight.ThreadID, arg uint64, mor
 	}
 }
 
+// EmitMoreFor is [EmitMore] of a kind with a reason.
+func EmitMoreFor(k flight.Kind, why flight.Reason, ref uint32, thread flight.ThreadID, arg uint64, more ...uint64) {
+	if flight.Default() != nil {
+		Current().emitMore(flight.Now(), k, why, flight.StackID(ref), thread, arg, more...)
+	}
+}
+
 // NoteHold records that the caller releases what b names, which waiters have waited for, after it was held for d, if that is long.
 func NoteHold(b flight.Blocker, d time.Duration, waiters int) {
 	r := flight.Default()

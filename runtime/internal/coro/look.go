@@ -4,6 +4,7 @@ import (
 	"iter"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -117,7 +118,7 @@ func search(g uintptr) (at layout, end uintptr, ok bool) {
 		off := i * unsafe.Sizeof(g)
 		if v := peek(g + off); v >= lo && v < hi {
 			if n := walk(v, lo, hi, buf[:]); leadsTo(buf[:n], ".suspendToBeSeen") {
-				at.bp, pcs = off, buf[:n]
+				at.bp, pcs = off, slices.Clone(buf[:n]) // the next walk writes into buf
 				frames++
 			}
 		}
@@ -132,7 +133,11 @@ func search(g uintptr) (at layout, end uintptr, ok bool) {
 		return layout{}, 0, false
 	}
 	end = pcs[len(pcs)-1]
-	first := runtime.FuncForPC(pcs[len(pcs)-2] - 1).Entry()
+	outermost := runtime.FuncForPC(pcs[len(pcs)-2] - 1)
+	if outermost == nil {
+		return layout{}, 0, false
+	}
+	first := outermost.Entry()
 	for i := uintptr(2); i < gWords; i++ {
 		if off := i * unsafe.Sizeof(g); peek(g+off) == first {
 			at.start = off

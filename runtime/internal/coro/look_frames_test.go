@@ -63,7 +63,7 @@ func TestFramesOfASuspendedRoutineAreExact(t *testing.T) {
 		t.Helper()
 		exact := false
 		// On the form of slots by channels it may not have come to rest yet.
-		for deadline := time.Now().Add(5 * time.Second); !exact && time.Now().Before(deadline); runtime.Gosched() {
+		for deadline := time.Now().Add(time.Minute); !exact && time.Now().Before(deadline); runtime.Gosched() {
 			n, exact = Frames(g, pcs)
 		}
 		if !exact {
@@ -124,7 +124,7 @@ func TestFramesOfAGoroutineThatRunsAreItsLatestCalls(t *testing.T) {
 			}()
 			g := <-gs
 			var pcs [32]uintptr
-			for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 				n, exact := Frames(g, pcs[:])
 				if exact {
 					// It is stopped, for the garbage collector say.

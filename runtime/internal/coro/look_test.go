@@ -35,7 +35,7 @@ func TestLookout(t *testing.T) {
 		id := <-g
 		var pcs [32]uintptr
 		seen := false
-		for deadline := time.Now().Add(5 * time.Second); !seen && time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
+		for deadline := time.Now().Add(time.Minute); !seen && time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
 			n, what := l.Look(id, pcs[:])
 			seen = what == DoingWait && leadsTo(pcs[:n], ".guiltyOfWaiting")
 		}
