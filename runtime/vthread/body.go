@@ -49,6 +49,7 @@ func (b *body) End(how flight.Reason, _ any) {
 	if t.scope != nil {
 		t.scope.Ended(t, how)
 	}
+	t.untellLabels()
 	t.endContext()
 	t.dropLocals()
 	wake(t.joiners.Swap(ended))

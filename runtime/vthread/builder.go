@@ -94,7 +94,11 @@ func (b Builder) Factory() Factory { return b.Unstarted }
 func Start(f func()) *Thread {
 	me := sched.Current()
 	t := newPlain(me, f)
+	told := t.env.Load() != nil && t.tellLabels()
 	if err := t.task.Start(me, sched.Birth{Entry: entryOf(f)}); err != nil {
+		if told {
+			t.untellLabels()
+		}
 		t.forgetLater()
 		t.release()
 		panic(fmt.Sprintf("vthread: start %s: %v", t, err))
@@ -139,7 +143,11 @@ func (b Builder) TryStart(f func()) (*Thread, error) {
 func (b *Builder) tryStart(f func()) (*Thread, error) {
 	me := sched.Current()
 	t := b.make(me, f)
+	told := t.tellLabels()
 	if err := t.task.Start(me, t.birth(f)); err != nil {
+		if told {
+			t.untellLabels()
+		}
 		t.forgetLater()
 		t.release()
 		return t, fmt.Errorf("vthread: start %s: %w", t, err)
@@ -247,7 +255,11 @@ func entryOf(f func()) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }
 // Start starts a thread made by [Builder.Unstarted]. It returns [ErrStarted] if it was started before, and
 // otherwise what the scheduler returns; then it may be started again. It does not block.
 func (t *Thread) Start() error {
+	told := t.tellLabels()
 	if err := t.task.Start(sched.Current(), t.birth(nil)); err != nil {
+		if told {
+			t.untellLabels()
+		}
 		t.release()
 		return fmt.Errorf("vthread: start %s: %w", t, err)
 	}

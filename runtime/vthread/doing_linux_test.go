@@ -39,7 +39,7 @@ func TestWhatAMountedThreadDoesIsSeen(t *testing.T) {
 		}, "", func() { stop.Store(true) }},
 	} {
 		th := vthread.Start(c.do)
-		deadline := time.Now().Add(10 * time.Second)
+		deadline := time.Now().Add(time.Minute)
 		for th.Doing() != want && (want != vthread.DoingWork || th.Doing() != vthread.DoingReady) {
 			if time.Now().After(deadline) {
 				t.Errorf("got %v, want %v", th.Doing(), want)

@@ -11,10 +11,11 @@ import (
 // An environment is what a thread passes on to those that it makes. It is never changed, so all of them share it, and those
 // whose maker has nothing to pass on have none. Only the mode of locals makes a difference between them ([environment.in]).
 type environment struct {
-	context  context.Context // values, without cancellation
-	labels   *sched.Labels   // without those of scope and name
-	locals   bindings        // inheritable ones
-	noLocals bool            // only of a thread that was built with [NoLocals]; it passes on what bare returns
+	context  context.Context   // values, without cancellation
+	labels   *sched.Labels     // without those of scope and name
+	told     map[string]string // the same, for the flight file; nil: none
+	locals   bindings          // inheritable ones
+	noLocals bool              // only of a thread that was built with [NoLocals]; it passes on what bare returns
 
 	kept struct{ bare, without atomic.Pointer[environment] } // cached
 }
@@ -47,7 +48,7 @@ func (e *environment) bare() *environment {
 	}
 	b := e.kept.bare.Load()
 	if b == nil {
-		b = &environment{context: e.context, labels: e.labels}
+		b = &environment{context: e.context, labels: e.labels, told: e.told}
 		e.kept.bare.Store(b)
 	}
 	return b
@@ -60,7 +61,7 @@ func (e *environment) without() *environment {
 	}
 	w := e.kept.without.Load()
 	if w == nil {
-		w = &environment{context: e.context, labels: e.labels, noLocals: true}
+		w = &environment{context: e.context, labels: e.labels, told: e.told, noLocals: true}
 		w.kept.bare.Store(e)
 		e.kept.without.Store(w)
 	}
@@ -100,7 +101,7 @@ func (t *Thread) passedOn() *environment {
 func (t *Thread) makeEnvironment(inherited *environment) *environment {
 	e := &environment{}
 	if inherited != nil {
-		e.context, e.labels, e.locals = inherited.context, inherited.labels, inherited.locals
+		e.context, e.labels, e.told, e.locals = inherited.context, inherited.labels, inherited.told, inherited.locals
 	}
 	if base, makers := t.baseContext(); base != nil && !makers {
 		e.context = context.WithoutCancel(base)
@@ -108,6 +109,7 @@ func (t *Thread) makeEnvironment(inherited *environment) *environment {
 	if r := t.rare.Load(); r != nil {
 		if r.labels != nil {
 			e.labels = &sched.Labels{Context: withLabels(e.labels.Base(), r.labels)}
+			e.told = mergedLabels(e.told, r.labels)
 		}
 		e.locals = e.locals.passedOn(r.locals)
 	}

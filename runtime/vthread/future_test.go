@@ -74,7 +74,7 @@ func forkJoin(t *testing.T, carriers int) *sched.ForkJoin {
 // eventually waits until ok, which the calling thread or goroutine may have to let others run for.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); vthread.Sleep(50 * time.Microsecond) {
+	for end := time.Now().Add(time.Minute); !ok(); vthread.Sleep(50 * time.Microsecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not in time: %s", what)
 		}

@@ -29,7 +29,7 @@ func eachKind(t *testing.T, f func(t *testing.T, b vthread.Builder)) {
 // await waits until th is in state s.
 func await(t *testing.T, th *vthread.Thread, s flight.State) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); th.State() != s; time.Sleep(100 * time.Microsecond) {
+	for end := time.Now().Add(time.Minute); th.State() != s; time.Sleep(100 * time.Microsecond) {
 		if time.Now().After(end) {
 			t.Fatalf("thread %s, want it %s", th, s)
 		}

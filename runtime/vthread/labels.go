@@ -2,8 +2,10 @@ package vthread
 
 import (
 	"context"
+	"maps"
 	"runtime/pprof"
 
+	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/sched"
 )
 
@@ -49,6 +51,55 @@ func (s *Scope) profilerLabels() *sched.Labels {
 		s.labels.Store(l)
 	}
 	return l
+}
+
+// mergedLabels returns the labels of both; those of own are stronger. It changes neither.
+func mergedLabels(from, own map[string]string) map[string]string {
+	if len(from) == 0 {
+		return own
+	}
+	if len(own) == 0 {
+		return from
+	}
+	all := maps.Clone(from)
+	maps.Copy(all, own)
+	return all
+}
+
+// tellLabels records t's labels, and reports whether it did: t is about to be started, has any, and they were not recorded before.
+func (t *Thread) tellLabels() bool {
+	var from, own map[string]string
+	if e := t.env.Load(); e != nil {
+		from = e.told
+	}
+	r := t.rare.Load()
+	if r != nil {
+		own = r.labels
+	}
+	if len(from) == 0 && len(own) == 0 || flight.Default() == nil {
+		return false
+	}
+	if r == nil {
+		r = t.uncommon()
+	}
+	if r.told.Load() != nil {
+		return false
+	}
+	rec := flight.Default().OpenLabels(t.ID(), flight.LabelsText(mergedLabels(from, own)))
+	if !r.told.CompareAndSwap(nil, rec) { // somebody else starts it too
+		flight.Default().CloseLabels(rec)
+		return false
+	}
+	return rec != nil
+}
+
+// untellLabels takes back what tellLabels did: t has ended, or was not started.
+func (t *Thread) untellLabels() {
+	if r := t.rare.Load(); r != nil {
+		if rec := r.told.Swap(nil); rec != nil {
+			flight.Default().CloseLabels(rec)
+		}
+	}
 }
 
 func withLabels(ctx context.Context, labels map[string]string) context.Context {

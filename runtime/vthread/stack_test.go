@@ -90,7 +90,7 @@ func TestTheStackOfAThreadThatExecutesShowsItsCallsAndIsMarked(t *testing.T) {
 		th := b.Start(func() { outer(func() { spin(&stop) }) })
 		await(t, th, flight.StateMounted)
 		var s vthread.Stack
-		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); runtime.Gosched() {
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); runtime.Gosched() {
 			if s = th.Stack(); strings.Contains(names(s), "outer TestTheStackOf") {
 				break
 			}

@@ -38,10 +38,11 @@ type rare struct {
 	onPanic   func(t *Thread, value any, stack []byte)
 	unstarted runtime.Cleanup // of a thread that was made by Unstarted, or refused by its scheduler
 
-	parent   context.Context             // [Builder.Context]
-	labels   map[string]string           // [Builder.Labels]; nil if empty
-	children atomic.Pointer[environment] // see [Thread.passedOn]
-	locals   bindings                    // the thread's own
+	parent   context.Context                    // [Builder.Context]
+	labels   map[string]string                  // [Builder.Labels], and those of [Do]; nil if empty. Not changed itself
+	told     atomic.Pointer[flight.LabelRecord] // of labels, and those from its maker
+	children atomic.Pointer[environment]        // see [Thread.passedOn]
+	locals   bindings                           // the thread's own
 	mu       struct {
 		sync.Mutex
 		attachment any             // of the scheduler

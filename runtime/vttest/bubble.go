@@ -91,6 +91,7 @@ func (p *plan) execute(t *testing.T, f func(t *testing.T), s seed) *execution {
 func (b *bubble) inside(t *testing.T, f func(t *testing.T)) {
 	b.t = t
 	b.mark.Store(ownMark())
+	defer giveRandom(t, b.chooser.seed)()
 	s := sched.NewSimulated(sched.SimulatedOptions{
 		Settle: synctest.Wait,
 		Choose: func(c sched.Choice) int {

@@ -44,7 +44,7 @@
 // wait. They do not make executions different, as long as it does not matter which of them is first.
 //
 // An execution can only be repeated if nothing else decides: no real time, random number, order of a map, select statement, or file. Run executes
-// the first one twice, and tells if they were different.
+// the first one twice, and tells if they were different. Random numbers that are the same each time are those of [Random].
 //
 // # Concurrency
 //

@@ -143,6 +143,19 @@ func TestOfVeryManyStepsTheFirstAndTheLastArePrinted(t *testing.T) {
 	}
 }
 
+// A thread that comes to many points alone need not wait for something.
+func TestAThreadThatComputesAloneIsNoFailure(t *testing.T) {
+	passes(t, vttest.Options{}, func() {
+		var m vsync.Mutex
+		n := 0
+		for range 10_000 {
+			m.Lock()
+			n++
+			m.Unlock()
+		}
+	})
+}
+
 func TestAThreadThatPollsForAnEventThatNeverComesIsAFailure(t *testing.T) {
 	fails(t, vttest.Options{}, func() {
 		var never atomic.Bool

@@ -192,7 +192,7 @@ func collected(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		runtime.GC()
 		left := 0
 		_, err := r.Threads(context.Background(), func(rows []flight.ThreadRow) {
