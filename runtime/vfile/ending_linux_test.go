@@ -14,7 +14,7 @@ func SubmitOnAThreadThatEnds(t testing.TB, queue func()) {
 	r := theEngine().ring
 	r.submitting.Lock() // so that nobody else submits
 	queue()
-	for deadline := time.Now().Add(20 * time.Second); r.waiting.Load() == 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); r.waiting.Load() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.submitting.Unlock()
 			t.Fatal("nothing was given to the ring")

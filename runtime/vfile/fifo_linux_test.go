@@ -260,7 +260,7 @@ func TestADumpTellsWhatAFileIsWaitedFor(t *testing.T) {
 		if o.Way == vfile.Ring {
 			kind = flight.PollerRing
 		}
-		for deadline := time.Now().Add(20 * time.Second); pollers(t)[kind].Watched != 1; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); pollers(t)[kind].Watched != 1; time.Sleep(time.Millisecond) {
 			// A small ring leaves an opening to helpers only when it is half full.
 			if time.Now().After(deadline) {
 				t.Fatalf("got %+v, want one operation under way", pollers(t))
@@ -270,7 +270,7 @@ func TestADumpTellsWhatAFileIsWaitedFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(20 * time.Second); row(t, th).Reason != flight.ReasonRead; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); row(t, th).Reason != flight.ReasonRead; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("while it reads: reason %v, want %v", row(t, th).Reason, flight.ReasonRead)
 			}
@@ -371,7 +371,7 @@ func TestNoDescriptorsAreLeftOpen(t *testing.T) {
 		t.Run(name, func(t *testing.T) { work(t, o) })
 	}
 	var after []string
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		if after = descriptors(t); len(after) <= len(before) {
 			return
 		}

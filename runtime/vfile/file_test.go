@@ -560,7 +560,7 @@ func TestOnOneProcessor(t *testing.T) {
 // awaitParked waits until a thread waits.
 func awaitParked(t testing.TB, th *vthread.Thread) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		switch th.State() {
 		case flight.StateParked, flight.StateTimedParked:
 			return

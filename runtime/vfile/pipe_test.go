@@ -411,7 +411,7 @@ func TestSignalsAreWaitedForInACall(t *testing.T) {
 	for range 2 {
 		awaitWaiting(t, th)
 		sendSignal(t)
-		for deadline := time.Now().Add(20 * time.Second); got.Swap(nil) == nil; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); got.Swap(nil) == nil; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("no signal")
 			}
@@ -438,7 +438,7 @@ func TestSignalsAreWaitedForInACall(t *testing.T) {
 // awaitWaiting waits until a thread waits in any way.
 func awaitWaiting(t testing.TB, th *vthread.Thread) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); th.State() == flight.StateMounted || th.State() == flight.StateRunnable || th.State() == flight.StateNew; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); th.State() == flight.StateMounted || th.State() == flight.StateRunnable || th.State() == flight.StateNew; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the thread is %v", th.State())
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // await waits until f holds, and fails the test if it does not in time.
 func await(t *testing.T, what string, f func() bool) {

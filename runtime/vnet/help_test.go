@@ -21,7 +21,7 @@ import (
 // awaitParked waits until all threads wait.
 func awaitParked(t testing.TB, threads ...*vthread.Thread) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		waiting := 0
 		for _, th := range threads {
 			switch th.State() {
