@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/vtscope/vtscope/runtime/durable/journal"
 )
 
 // A Checkpoint says how what a body has come to is kept in a checkpoint, so that the steps before it need not be. It is made once, as a variable of the package.
@@ -20,7 +22,7 @@ import (
 //	}
 type Checkpoint[S any] struct {
 	Name    string
-	Version int // of S
+	Version int // of S: another one for each S that lacks a member or has another type for one. Saved states with members that S lacks are a [Divergence], unless Upgrade reads them
 
 	// Upgrade makes a state of one that was saved with an older version; decode gives it as JSON does. nil: older ones are refused.
 	Upgrade func(version int, decode func(any) error) (S, error)
@@ -33,12 +35,14 @@ type saved struct {
 }
 
 // Save replaces the journal so far by a state. From now on a replay begins here: the body gets the state from Restore, and goes on as it does after Save. Children that
-// were not joined stay.
+// were not joined stay, and a [Child] can be a part of the state, to join it later. A Save right after Restore does nothing in a replay: the state is the one that Restore has returned.
 func (c *Checkpoint[S]) Save(t *Thread, s S) {
-	// Two saves in a row, or one right after Restore, are no different.
-	recorded, _ := t.next(StepCheckpoint, c.Name)
+	if t.justRestored(c.Name) {
+		return
+	}
+	recorded, _ := t.next(journal.StepCheckpoint, c.Name)
 	if recorded != nil {
-		panic(fmt.Sprintf("durable: checkpoint %q: Save where Restore has to be: a body with checkpoints calls Restore first", c.Name))
+		t.divergesBack("", "a save of it, where a body with checkpoints calls Restore")
 	}
 	state, err := encode(s)
 	if err != nil {
@@ -47,11 +51,26 @@ func (c *Checkpoint[S]) Save(t *Thread, s S) {
 	value, _ := encode(saved{c.Version, state})
 	t.mu.Lock()
 	j := &t.mu.journal
-	j.since += len(j.steps)
-	step := Step{Kind: StepCheckpoint, Name: c.Name, Value: value, At: time.Now()}
-	j.steps = append(make([]Step, 0, 8), step)
+	forgotten := len(j.steps)
+	j.since += forgotten
+	step := journal.Step{Kind: journal.StepCheckpoint, Name: c.Name, Value: value, At: time.Now()}
+	j.steps = append(make([]journal.Step, 0, 8), step)
 	j.at, j.lazy = 1, nil // it holds what they have told
-	t.lastLocked(false, Entry{Thread: t.id, Op: OpBase, Step: &step, Since: j.since})
+	t.checkpointLocked(&step, forgotten)
+	e := journal.Entry{Thread: t.id, Op: journal.OpBase, Step: &step, Since: j.since}
+	if t.builder.keeper.sharing() && t.parent == nil && len(t.mu.children) == 0 {
+		im := t.imageLocked() // it is all of the tree, so that the store forgets what was before
+		e = journal.Entry{Thread: t.id, Op: journal.OpBase, Image: &im}
+	}
+	t.lastLocked(false, e)
+}
+
+// justRestored reports whether the thread replays, and stands right behind its checkpoint.
+func (t *Thread) justRestored(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	j := &t.mu.journal
+	return j.at == 1 && j.at < len(j.steps) && j.steps[0].Kind == journal.StepCheckpoint && j.steps[0].Name == name
 }
 
 // Restore returns the state that was saved last, and false if there is none. A body that saves calls it first, before any other step.
@@ -62,31 +81,30 @@ func (c *Checkpoint[S]) Restore(t *Thread) (s S, ok bool) {
 	t.mu.Lock()
 	j := &t.mu.journal
 	first := j.at == 0
-	none := len(j.steps) == 0 || j.steps[0].Kind != StepCheckpoint
+	none := len(j.steps) == 0 || j.steps[0].Kind != journal.StepCheckpoint
 	t.mu.Unlock()
 	switch {
 	case !first:
-		panic(fmt.Sprintf("durable: checkpoint %q: Restore after other steps", c.Name))
+		t.divergesFrom("", fmt.Sprintf("a restore of %q after other steps", c.Name))
 	case none:
 		return s, false
 	}
-	recorded, _ := t.next(StepCheckpoint, c.Name)
+	recorded, _ := t.next(journal.StepCheckpoint, c.Name)
 	from := decoded[saved](t, recorded)
 	decode := func(to any) error { return json.Unmarshal(from.State, to) }
 	var err error
 	switch {
 	case from.Version == c.Version:
-		err = decode(&s)
+		if err = strictly(from.State, &s); err != nil {
+			err = fmt.Errorf("%w: a type that was changed has another Version, and Upgrade", err)
+		}
 	case from.Version < c.Version && c.Upgrade != nil:
 		s, err = c.Upgrade(from.Version, decode)
 	default:
 		err = fmt.Errorf("it was saved with version %d", from.Version)
 	}
 	if err != nil {
-		t.mu.Lock()
-		j.at--
-		t.mu.Unlock()
-		t.diverges(&Step{Kind: StepCheckpoint, Name: fmt.Sprintf("%s of version %d: %v", c.Name, c.Version, err)})
+		t.divergesBack("", (&journal.Step{Kind: journal.StepCheckpoint, Name: fmt.Sprintf("%s of version %d: %v", c.Name, c.Version, err)}).String())
 	}
 	return s, true
 }

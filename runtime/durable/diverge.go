@@ -21,13 +21,6 @@ func (d *Divergence) Error() string {
 	return fmt.Sprintf("durable: %s of thread %s diverges at step %d: the journal has %s, the body does %s\n%s", d.Body, d.Thread, d.At, d.Want, d.Got, d.Stack)
 }
 
-func (s *Step) String() string {
-	if s.Name == "" {
-		return s.Kind.String()
-	}
-	return fmt.Sprintf("%s %q", s.Kind, s.Name)
-}
-
 // callers tells where the body stands, without the frames of this package and of those below the body.
 func callers() string {
 	var pcs [64]uintptr

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vtscope/vtscope/internal/childtest"
 	"github.com/vtscope/vtscope/runtime/durable"
+	"github.com/vtscope/vtscope/runtime/durable/journal"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/vthread"
 	"github.com/vtscope/vtscope/runtime/vttest"
@@ -45,7 +46,7 @@ func result[R any](t *testing.T, th *durable.Thread) R {
 
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}
@@ -70,7 +71,7 @@ func onAgain(t *testing.T, b []byte, r *durable.Registry) *durable.Thread {
 	return th
 }
 
-// What was recorded is executed once, wherever the thread goes on.
+// DU-01, DU-05: what was recorded is executed once, wherever the thread goes on.
 func TestAThreadGoesOnFromItsBytes(t *testing.T) {
 	r := durable.NewRegistry()
 	var calls atomic.Int32
@@ -144,7 +145,7 @@ func TestErrorsComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// Waits of hours take none in a simulation. A hibernated thread has no goroutine.
+// DU-04: waits of hours take none in a simulation. A hibernated thread has no goroutine.
 func TestAThreadHibernatesWhileItWaits(t *testing.T) {
 	vttest.Options{Schedules: 20}.Run(t, func(t *testing.T) {
 		r := durable.NewRegistry()
@@ -183,7 +184,7 @@ func TestAThreadHibernatesWhileItWaits(t *testing.T) {
 	})
 }
 
-// Whoever looks from outside sees a hibernated thread, with its name and where it stands.
+// DU-15: whoever looks from outside sees a hibernated thread, with its name and where it stands.
 func TestAHibernatedThreadIsSeen(t *testing.T) {
 	if flight.Default() == nil {
 		t.Skip("the recorder is off")
@@ -222,12 +223,12 @@ func TestAHibernatedThreadIsSeen(t *testing.T) {
 	}
 }
 
-// A child goes with its parent; its result is known wherever the parent joins it.
+// DU-07: a child goes with its parent; its result is known wherever the parent joins it.
 func TestChildrenGoWithTheirParent(t *testing.T) {
 	r := durable.NewRegistry()
 	var made atomic.Int32
 	register(t, r, "child", func(th *durable.Thread, n int) (int, error) {
-		made.Add(1)
+		made.Add(1) //durable:ok counted, and decides nothing
 		durable.Park(th, "child")
 		if n == 3 {
 			return 0, errors.New("three")
@@ -271,6 +272,7 @@ func TestChildrenGoWithTheirParent(t *testing.T) {
 	}
 }
 
+// DU-08
 func TestDivergenceIsFoundWhereItBegins(t *testing.T) {
 	old := durable.NewRegistry()
 	register(t, old, "b", func(th *durable.Thread, _ int) (int, error) {
@@ -333,6 +335,7 @@ func TestDivergenceIsFoundWhereItBegins(t *testing.T) {
 	}
 }
 
+// DU-09
 func TestPatchesLetOldThreadsGoOn(t *testing.T) {
 	old := durable.NewRegistry()
 	register(t, old, "b", func(th *durable.Thread, _ int) (string, error) {
@@ -365,6 +368,7 @@ func TestPatchesLetOldThreadsGoOn(t *testing.T) {
 	}
 }
 
+// DU-11
 func TestCallsUnderWayFollowTheirPolicy(t *testing.T) {
 	for _, c := range []struct {
 		policy durable.Policy
@@ -401,6 +405,7 @@ func TestCallsUnderWayFollowTheirPolicy(t *testing.T) {
 
 var progress = durable.Checkpoint[int]{Name: "progress", Version: 1}
 
+// DU-10
 func TestACheckpointStandsForTheStepsBefore(t *testing.T) {
 	r := durable.NewRegistry()
 	const n = 1000
@@ -420,7 +425,7 @@ func TestACheckpointStandsForTheStepsBefore(t *testing.T) {
 	})
 	th := start(t, r, "counts", 0)
 	until(t, "the park", func() bool { s := th.Steps(); return len(s) > 0 && s[len(s)-1].Name == "half" })
-	if s := th.Steps(); len(s) != 3 || s[0].Kind != durable.StepCheckpoint {
+	if s := th.Steps(); len(s) != 3 || s[0].Kind != journal.StepCheckpoint {
 		t.Errorf("steps %v", s)
 	}
 	if got := result[int](t, onAgain(t, bytesOf(t, th), r)); got != n || calls.Load() != n {
@@ -428,6 +433,31 @@ func TestACheckpointStandsForTheStepsBefore(t *testing.T) {
 	}
 }
 
+// DU-10: a body that saves where its loop begins comes there again right after Restore.
+func TestASaveRightAfterRestoreIsTheSameOne(t *testing.T) {
+	r := durable.NewRegistry()
+	var calls atomic.Int32
+	register(t, r, "counts", func(th *durable.Thread, n int) (int, error) {
+		at, _ := progress.Restore(th)
+		for ; at < n; at++ {
+			if at%10 == 0 {
+				progress.Save(th, at)
+			}
+			durable.Do(th, "step", func(durable.Call) (int, error) { calls.Add(1); return at, nil })
+			if at == 25 {
+				durable.Park(th, "p")
+			}
+		}
+		return at, nil
+	})
+	th := start(t, r, "counts", 40)
+	until(t, "the park", func() bool { s := th.Steps(); return len(s) > 0 && s[len(s)-1].Name == "p" })
+	if got := result[int](t, onAgain(t, bytesOf(t, th), r)); got != 40 || calls.Load() != 40 {
+		t.Errorf("got %d after %d calls, want 40", got, calls.Load())
+	}
+}
+
+// DU-09
 func TestOldCheckpointsAreUpgraded(t *testing.T) {
 	old := durable.NewRegistry()
 	register(t, old, "b", func(th *durable.Thread, _ int) (int, error) {
@@ -465,7 +495,7 @@ func TestOldCheckpointsAreUpgraded(t *testing.T) {
 	}
 }
 
-// The proposal's demand for clones: a search that is written as if each choice were right.
+// DU-05: the proposal's demand for clones: a search that is written as if each choice were right.
 func TestClonesFindAllQueens(t *testing.T) {
 	r := durable.NewRegistry()
 	register(t, r, "queens", func(th *durable.Thread, n int) ([]int, error) {
@@ -481,14 +511,16 @@ func TestClonesFindAllQueens(t *testing.T) {
 		}
 		return rows, nil
 	})
-	for n, want := range map[int]int{4: 2, 5: 10, 6: 4} {
+	for n, want := range map[int]int{4: 2, 6: 4, 8: 92} {
 		th := start(t, r, "queens", n)
 		found := 0
 		for i, all := 0, []*durable.Thread{th}; i < len(all); i++ {
 			if result[[]int](t, all[i]) != nil {
 				found++
 			}
-			all = append(all[:1], th.Clones()...)
+			if i == len(all)-1 { // whoever was cloned by one that has ended is known by now
+				all = append(all[:1], th.Clones()...)
+			}
 		}
 		if found != want {
 			t.Errorf("%d queens: %d solutions, want %d", n, found, want)
@@ -496,6 +528,7 @@ func TestClonesFindAllQueens(t *testing.T) {
 	}
 }
 
+// DU-02
 func TestAThreadMovesItself(t *testing.T) {
 	here, there := durable.NewRegistry(), durable.NewRegistry()
 	arrived := make(chan *durable.Thread, 1)
@@ -530,22 +563,23 @@ func TestAThreadMovesItself(t *testing.T) {
 	}
 }
 
+// DU-14
 func TestBytesAreCheckedSignedAndEncrypted(t *testing.T) {
 	r := durable.NewRegistry()
 	register(t, r, "b", func(th *durable.Thread, secret string) (string, error) { durable.Park(th, "p"); return secret, nil })
-	keys := func(secrets ...string) *durable.Keys {
+	keys := func(secrets ...string) *journal.Keys {
 		var all [][]byte
 		for _, s := range secrets {
 			all = append(all, []byte(s))
 		}
-		k, err := durable.NewKeys(all...)
+		k, err := journal.NewKeys(all...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return k
 	}
 	one, both, other := keys("a secret of some length"), keys("another secret, a new one", "a secret of some length"), keys("another secret, a new one")
-	made := func(k *durable.Keys) []byte {
+	made := func(k *journal.Keys) []byte {
 		th, err := durable.Builder{Registry: r, Keys: k}.Start("b", "hush-hush")
 		if err != nil {
 			t.Fatal(err)
@@ -559,12 +593,12 @@ func TestBytesAreCheckedSignedAndEncrypted(t *testing.T) {
 	}
 	for _, c := range []struct {
 		b    []byte
-		k    *durable.Keys
+		k    *journal.Keys
 		want error
 	}{
 		{protected, one, nil}, {protected, both, nil}, {plain, nil, nil},
-		{protected, other, durable.ErrKey}, {protected, nil, durable.ErrKey}, {plain, one, durable.ErrUnsigned},
-		{nil, nil, durable.ErrDamaged}, {plain[:20], nil, durable.ErrDamaged},
+		{protected, other, journal.ErrKey}, {protected, nil, journal.ErrKey}, {plain, one, journal.ErrUnsigned},
+		{nil, nil, journal.ErrDamaged}, {plain[:20], nil, journal.ErrDamaged},
 	} {
 		th, err := durable.Builder{Registry: r, Keys: c.k}.DeserializeAndUnpark(c.b)
 		if !errors.Is(err, c.want) {
@@ -587,22 +621,73 @@ func TestBytesAreCheckedSignedAndEncrypted(t *testing.T) {
 			}
 		}
 	}
-	if _, err := durable.NewKeys([]byte("short")); err == nil {
+	if _, err := journal.NewKeys([]byte("short")); err == nil {
 		t.Error("a short secret was taken")
 	}
 }
 
-func FuzzBytes(f *testing.F) {
+// DU-10: a child can be joined behind a checkpoint.
+func TestAChildIsAPartOfAState(t *testing.T) {
+	type state struct{ Child durable.Child }
+	saved := durable.Checkpoint[state]{Name: "s", Version: 1}
 	r := durable.NewRegistry()
-	durable.Register(r, "b", func(th *durable.Thread, s string) (string, error) { durable.Park(th, "p"); return s, nil })
-	th, err := durable.Start(r, "b", "x")
-	if err != nil {
-		f.Fatal(err)
+	register(t, r, "child", func(th *durable.Thread, n int) (int, error) { return n, nil })
+	register(t, r, "b", func(th *durable.Thread, _ int) (int, error) {
+		s, ok := saved.Restore(th)
+		if !ok {
+			var err error
+			if s.Child, err = durable.Fork(th, "child", 7); err != nil {
+				return 0, err
+			}
+			saved.Save(th, s)
+		}
+		durable.Park(th, "p")
+		return durable.Join[int](th, s.Child)
+	})
+	th := start(t, r, "b", 0)
+	until(t, "the park", func() bool { return len(th.Steps()) == 2 })
+	if got := result[int](t, onAgain(t, bytesOf(t, th), r)); got != 7 {
+		t.Errorf("got %d", got)
 	}
-	b, err := th.ParkAndSerialize()
-	if err != nil {
-		f.Fatal(err)
+}
+
+// A thread that hibernates goes by the clock of the machine, which may be set, or go on while the process stands still.
+func TestAHibernatedThreadSeesThatTheClockWasSet(t *testing.T) {
+	vttest.Options{Schedules: 3}.Run(t, func(t *testing.T) {
+		r := durable.NewRegistry()
+		register(t, r, "waits", func(th *durable.Thread, _ int) (int, error) { durable.Sleep(th, "a day", 24*time.Hour); return 1, nil })
+		th, err := durable.Builder{Registry: r, HibernateAfter: time.Second}.Start("waits", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vthread.Sleep(time.Minute)
+		durable.SetClockForTest(th, 24*time.Hour)
+		vthread.Sleep(2 * time.Minute)
+		if th.State() != durable.Done {
+			t.Errorf("it is %v a day later", th.State())
+		}
+		result[int](t, th)
+	})
+}
+
+// A source of random numbers is the same in a replay.
+func TestRandIsTheSameInAReplay(t *testing.T) {
+	body := func(th *durable.Thread, _ int) ([]int, error) {
+		r := durable.Rand(th)
+		all := r.Perm(20)
+		durable.Park(th, "p")
+		if len(all) > 0 {
+			all = append(all, r.IntN(1000))
+		}
+		return append(all, durable.Rand(th).IntN(1000)), nil
 	}
-	f.Add(b)
-	f.Fuzz(func(t *testing.T, b []byte) { durable.UnpackForTest(durable.Resum(b)) })
+	b := parked(t, 0, body)
+	r := durable.NewRegistry()
+	register(t, r, "b", body)
+	th := onAgain(t, b, r)
+	first := result[[]int](t, th)
+	other := result[[]int](t, onAgain(t, b, r))
+	if !slices.Equal(first[:21], other[:21]) || len(first) != 22 {
+		t.Errorf("got %v and %v", first, other)
+	}
 }

@@ -3,19 +3,13 @@ package durable
 import (
 	"bufio"
 	"cmp"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
+	"github.com/vtscope/vtscope/runtime/durable/journal"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
@@ -27,10 +21,10 @@ type FileOptions struct {
 
 // A FileStore keeps entries in a folder: files of records that are only appended to.
 //
-//	F1  A record is its length and its CRC-32C (four bytes each, little endian), and a list of entries as JSON. The entries of one Commit are one record: all of them last, or
-//	    none.
+//	F1  The entries of one Commit are one record ([journal.NewRecord]): all of them last, or none.
 //	F2  What Commit has returned nil for was written and synchronized. Those who commit at a time share one write and one synchronization.
-//	F3  Of the newest file the end may be missing or damaged: nobody was told that it lasts, and Load cuts it off. Damage elsewhere is an error.
+//	F3  Of the newest file the end may be missing or damaged: nobody was told that it lasts, and Load cuts it off. Damage elsewhere is an error: in another file, a file that is
+//	    missing, or before a record that was written when all before it was synchronized.
 //	F4  A file NUMBER.base stands for all files of that number and before. It is written aside, synchronized and renamed: so it is whole, or not there.
 //	F5  One process uses the folder: it holds a lock on the file lock.
 type FileStore struct {
@@ -63,15 +57,6 @@ type commit struct {
 	done   vthread.Promise[error]
 }
 
-const (
-	recordHeader = 8
-	maxRecord    = maxBytes + 1<<20
-	logSuffix    = ".log"
-	baseSuffix   = ".base"
-)
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // NewFileStore opens a folder, which it makes if there is none. The error matches [ErrInUse] if a process uses it.
 func NewFileStore(dir string, o FileOptions) (*FileStore, error) {
 	o.SegmentSize = cmp.Or(o.SegmentSize, 64<<20)
@@ -81,7 +66,7 @@ func NewFileStore(dir string, o FileOptions) (*FileStore, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("durable: file store: %w", err)
 	}
-	lock, err := lockFile(filepath.Join(dir, "lock"))
+	lock, err := lockFile(journal.LockPath(dir))
 	if err != nil {
 		return nil, fmt.Errorf("durable: file store %s: %w", dir, err)
 	}
@@ -94,75 +79,43 @@ var ErrInUse = errors.New("another process uses it")
 // Cut returns how many bytes Load has cut off, of a record that was being written when the process before ended.
 func (s *FileStore) Cut() int64 { return s.cut }
 
-// files returns the numbers of the files that count (F4), in order, and removes the others.
-func (s *FileStore) files() (base uint64, logs []uint64, err error) {
-	entries, err := os.ReadDir(s.dir)
+// files returns the files that count (F4), and removes the others.
+func (s *FileStore) files() (journal.Files, error) {
+	files, err := journal.List(s.dir)
+	if err == nil {
+		err = files.Check(s.dir)
+	}
 	if err != nil {
-		return 0, nil, err
+		return files, err // nothing is removed
 	}
-	var bases []uint64
-	for _, e := range entries {
-		name := e.Name()
-		if strings.HasSuffix(name, ".tmp") {
-			if err := os.Remove(filepath.Join(s.dir, name)); err != nil {
-				return 0, nil, err
-			}
-			continue
-		}
-		suffix := filepath.Ext(name)
-		n, bad := strconv.ParseUint(strings.TrimSuffix(name, suffix), 10, 64)
-		switch {
-		case bad != nil:
-		case suffix == baseSuffix:
-			bases = append(bases, n)
-		case suffix == logSuffix:
-			logs = append(logs, n)
-		}
+	for _, name := range files.Stale {
+		err = errors.Join(err, os.Remove(filepath.Join(s.dir, name)))
 	}
-	slices.Sort(logs)
-	if len(bases) > 0 {
-		base = slices.Max(bases)
-	}
-	for _, n := range bases {
-		if n < base {
-			err = errors.Join(err, os.Remove(s.path(n, baseSuffix)))
-		}
-	}
-	logs = slices.DeleteFunc(logs, func(n uint64) bool {
-		if n <= base {
-			err = errors.Join(err, os.Remove(s.path(n, logSuffix)))
-		}
-		return n <= base
-	})
-	return base, logs, err
-}
-
-func (s *FileStore) path(number uint64, suffix string) string {
-	return filepath.Join(s.dir, fmt.Sprintf("%012d%s", number, suffix))
+	return files, err
 }
 
 // Load is that of a [Store].
-func (s *FileStore) Load(f func(Entry) error) error {
+func (s *FileStore) Load(f func(journal.Entry) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.loaded {
 		return errors.New("durable: file store: loaded twice")
 	}
-	base, logs, err := s.files()
+	files, err := s.files()
 	if err != nil {
 		return fmt.Errorf("durable: file store: %w", err)
 	}
-	if base > 0 {
-		if s.mu.live, err = readRecords(s.path(base, baseSuffix), false, f); err != nil {
-			return err
+	if files.Base > 0 {
+		if s.mu.live, err = journal.ReadFile(journal.BasePath(s.dir, files.Base), false, f); err != nil {
+			return fmt.Errorf("durable: file store: %w", err)
 		}
 	}
-	for i, n := range logs {
-		newest := i == len(logs)-1
-		path := s.path(n, logSuffix)
-		size, err := readRecords(path, newest, f)
+	for i, n := range files.Logs {
+		newest := i == len(files.Logs)-1
+		path := journal.LogPath(s.dir, n)
+		size, err := journal.ReadFile(path, newest, f)
 		if err != nil {
-			return err
+			return fmt.Errorf("durable: file store: %w", err)
 		}
 		if newest {
 			if err := s.truncate(path, size); err != nil {
@@ -170,11 +123,8 @@ func (s *FileStore) Load(f func(Entry) error) error {
 			}
 		}
 	}
-	s.mu.base = base
-	s.mu.number = base
-	if len(logs) > 0 {
-		s.mu.number = logs[len(logs)-1]
-	}
+	s.mu.base = files.Base
+	s.mu.number = files.Newest()
 	s.mu.loaded = true
 	return s.rotateLocked()
 }
@@ -193,86 +143,14 @@ func (s *FileStore) truncate(path string, size int64) error {
 	return errors.Join(f.Truncate(size), f.Sync(), f.Close())
 }
 
-// readRecords calls f with the entries of a file, and returns how many bytes of it are records.
-func readRecords(path string, newest bool, f func(Entry) error) (size int64, err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return 0, fmt.Errorf("durable: file store: %w", err)
-	}
-	defer file.Close()
-	r := bufio.NewReaderSize(file, 1<<20)
-	for {
-		record, err := readRecord(r)
-		switch {
-		case err == io.EOF:
-			return size, nil
-		case err != nil && newest:
-			return size, nil // F3
-		case err != nil:
-			return size, fmt.Errorf("durable: file store: %s at byte %d: %w", path, size, err)
-		}
-		var entries []Entry
-		if err := json.Unmarshal(record, &entries); err != nil {
-			return size, fmt.Errorf("durable: file store: %s at byte %d: %w: %w", path, size, ErrDamaged, err)
-		}
-		for _, e := range entries {
-			if err := f(e); err != nil {
-				return size, fmt.Errorf("durable: file store: %s at byte %d: %w", path, size, err)
-			}
-		}
-		size += int64(recordHeader + len(record))
-	}
-}
-
-// readRecord returns the next record; io.EOF after the last, and else [ErrDamaged] or an error of reading.
-func readRecord(r io.Reader) ([]byte, error) {
-	var header [recordHeader]byte
-	switch _, err := io.ReadFull(r, header[:]); {
-	case err == io.ErrUnexpectedEOF:
-		return nil, ErrDamaged
-	case err != nil:
-		return nil, err
-	}
-	n := binary.LittleEndian.Uint32(header[:])
-	if n == 0 || n > maxRecord {
-		return nil, ErrDamaged
-	}
-	var record []byte
-	for len(record) < int(n) { // what is damaged does not say how much is allocated
-		at := len(record)
-		record = append(record, make([]byte, min(int(n)-at, 1<<20))...)
-		if _, err := io.ReadFull(r, record[at:]); err != nil {
-			return nil, ErrDamaged
-		}
-	}
-	if crc32.Checksum(record, castagnoli) != binary.LittleEndian.Uint32(header[4:]) {
-		return nil, ErrDamaged
-	}
-	return record, nil
-}
-
-func newRecord(entries []Entry) ([]byte, error) {
-	text, err := json.Marshal(entries)
-	if err != nil {
-		return nil, fmt.Errorf("durable: file store: %w", err)
-	}
-	if len(text) > maxRecord {
-		return nil, fmt.Errorf("durable: file store: %w: %d bytes", ErrTooLarge, len(text))
-	}
-	record := make([]byte, recordHeader, recordHeader+len(text))
-	binary.LittleEndian.PutUint32(record, uint32(len(text)))
-	binary.LittleEndian.PutUint32(record[4:], crc32.Checksum(text, castagnoli))
-	return append(record, text...), nil
-}
-
 // Commit is that of a [Store]. A thread parks in it.
-func (s *FileStore) Commit(entries ...Entry) error {
+func (s *FileStore) Commit(entries ...journal.Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	record, err := newRecord(entries)
+	record, err := journal.NewRecord(entries)
 	if err != nil {
-		return err
+		return fmt.Errorf("durable: file store: %w", err)
 	}
 	c := &commit{record: record}
 	s.mu.Lock()
@@ -343,11 +221,15 @@ func (s *FileStore) write() {
 // writeAll writes and synchronizes (F2).
 func writeAll(f *os.File, batch []*commit) (n int64, err error) {
 	var all []byte
+	journal.MarkSynced(batch[0].record) // F2
 	for _, c := range batch {
 		all = append(all, c.record...)
 	}
 	if _, err = f.Write(all); err == nil {
 		err = f.Sync()
+	}
+	if err == nil {
+		err = stillNamed(f)
 	}
 	return int64(len(all)), err
 }
@@ -355,7 +237,7 @@ func writeAll(f *os.File, batch []*commit) (n int64, err error) {
 // rotateLocked begins the next file, and folds those before if they are worth it.
 func (s *FileStore) rotateLocked() error {
 	next := s.mu.number + 1
-	f, err := os.OpenFile(s.path(next, logSuffix), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(journal.LogPath(s.dir, next), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		err = syncDir(s.dir)
 	}
@@ -378,7 +260,7 @@ func (s *FileStore) rotateLocked() error {
 func (s *FileStore) worthFoldingLocked() bool {
 	sum := int64(0)
 	for n := s.mu.base + 1; n < s.mu.number; n++ {
-		if info, err := os.Stat(s.path(n, logSuffix)); err == nil {
+		if info, err := os.Stat(journal.LogPath(s.dir, n)); err == nil {
 			sum += info.Size()
 		}
 	}
@@ -398,33 +280,33 @@ func (s *FileStore) fold(upTo uint64) {
 }
 
 func (s *FileStore) writeBase(upTo uint64) (size int64, err error) {
-	base, logs, err := s.files()
+	files, err := s.files()
 	if err != nil {
 		return 0, err
 	}
-	all := images{}
-	apply := func(e Entry) error { return all.apply(&e) }
-	if base > 0 {
-		if _, err := readRecords(s.path(base, baseSuffix), false, apply); err != nil {
+	var all journal.Trees
+	apply := func(e journal.Entry) error { return all.Apply(&e) }
+	if files.Base > 0 {
+		if _, err := journal.ReadFile(journal.BasePath(s.dir, files.Base), false, apply); err != nil {
 			return 0, err
 		}
 	}
-	for _, n := range logs {
+	for _, n := range files.Logs {
 		if n > upTo {
 			break
 		}
-		if _, err := readRecords(s.path(n, logSuffix), false, apply); err != nil {
+		if _, err := journal.ReadFile(journal.LogPath(s.dir, n), false, apply); err != nil {
 			return 0, err
 		}
 	}
-	temporary := s.path(upTo, baseSuffix) + ".tmp"
+	temporary := journal.BasePath(s.dir, upTo) + ".tmp"
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, err
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
-	for id, k := range all {
-		record, bad := newRecord([]Entry{{Thread: id, Op: OpWhole, Parent: k.parent, Image: &k.image}})
+	for whole := range all.Wholes() {
+		record, bad := journal.NewRecord([]journal.Entry{whole})
 		if bad == nil {
 			_, bad = w.Write(record)
 		}
@@ -435,7 +317,7 @@ func (s *FileStore) writeBase(upTo uint64) (size int64, err error) {
 		size += int64(len(record))
 	}
 	if err = errors.Join(err, w.Flush(), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(temporary, s.path(upTo, baseSuffix)) // F4
+		err = os.Rename(temporary, journal.BasePath(s.dir, upTo)) // F4
 	}
 	if err == nil {
 		err = syncDir(s.dir)
@@ -443,7 +325,7 @@ func (s *FileStore) writeBase(upTo uint64) (size int64, err error) {
 	if err != nil {
 		return 0, errors.Join(err, os.Remove(temporary))
 	}
-	_, _, err = s.files() // removes what it stands for
+	_, err = s.files() // removes what it stands for
 	return size, err
 }
 

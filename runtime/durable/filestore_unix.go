@@ -24,4 +24,16 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
+// stillNamed reports an error if no folder has the file any more: what is written there is gone with the process.
+func stillNamed(f *os.File) error {
+	var s unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &s); err != nil {
+		return os.NewSyscallError("fstat", err)
+	}
+	if s.Nlink == 0 {
+		return &os.PathError{Op: "write", Path: f.Name(), Err: os.ErrNotExist}
+	}
+	return nil
+}
+
 func syncFolder(d *os.File) error { return d.Sync() }

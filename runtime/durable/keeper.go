@@ -2,14 +2,19 @@ package durable
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/vtscope/vtscope/runtime/durable/journal"
+	"github.com/vtscope/vtscope/runtime/internal/panicstack"
 	"github.com/vtscope/vtscope/runtime/sched"
+	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
 // KeeperOptions say what a [Keeper] keeps, and where.
@@ -20,14 +25,33 @@ type KeeperOptions struct {
 
 	// HibernateAfter is how long a thread waits before it gives up its stack. Default: 10 s. Threads that wait when their keeper is opened hibernate from the beginning.
 	HibernateAfter time.Duration
+
+	Random func() uint64  // as that of a [Builder]
+	Keys   *journal.Keys  // likewise: for bytes of its threads; the store does not use them
+	Limits journal.Limits // likewise
+
+	// OnPanic is called on the thread of that id when its body has panicked, while the guilty frames still stand; stack is in Go's form, and owned by OnPanic. The thread then
+	// ends here with a [*vthread.Panic], as by a [Divergence]: nothing is recorded, and mended code goes on. Otherwise the journal would lead each process into the same panic,
+	// one after the other. nil: it is written to the standard error.
+	OnPanic func(id string, value any, stack []byte)
+
+	// Code tells which code the bodies are of, where many keepers use a [Shared] store: a thread that diverged here is taken at once by a keeper of other code, and by one of the
+	// same code only after a while. Default: a hash of the executable.
+	Code string
 }
 
 // A Keeper has threads whose journals are in a store: each step lasts before the body sees its value. When the process ends, however it does, the next keeper of the
 // store lets its threads go on. Its methods may be called from any goroutine.
 //
 // A call of [Do] that was under way is made again, or not, as its [Policy] says; everything that was recorded happened once.
+//
+// Many keepers can use a [Shared] store. Then a keeper has the trees that it has started or taken, and gives back those that hibernate: its methods that are given an id find
+// threads wherever they are, and so do those of a [Thread] that is [Away].
 type Keeper struct {
 	options KeeperOptions
+	shared  Shared // nil: the store is this keeper's own
+	leave   context.CancelFunc
+	takes   sync.WaitGroup // of trees that are being started, taken or released; none is begun when the keeper is closed
 	mu      struct {
 		sync.Mutex
 		threads map[string]*Thread // roots
@@ -51,31 +75,47 @@ func Open(o KeeperOptions) (*Keeper, error) {
 	o.HibernateAfter = cmp.Or(o.HibernateAfter, 10*time.Second)
 	k := &Keeper{options: o}
 	k.mu.threads = map[string]*Thread{}
-	all := images{}
-	err := o.Store.Load(func(e Entry) error { return all.apply(&e) })
-	for _, im := range all.roots() {
+	if shared, ok := o.Store.(Shared); ok {
+		k.shared = shared
+		var ctx context.Context
+		ctx, k.leave = context.WithCancel(context.Background())
+		if err := shared.Join(ctx, host{k}); err != nil {
+			return nil, errors.Join(fmt.Errorf("durable: open: %w", err), k.Close())
+		}
+		told.add(k)
+		return k, nil
+	}
+	var all journal.Trees
+	err := o.Store.Load(func(e journal.Entry) error { return all.Apply(&e) })
+	for _, im := range all.Roots() {
 		if err != nil {
 			break
 		}
-		if err = im.check(maxChildren); err != nil {
-			break
-		}
 		var t *Thread
-		if t, err = k.builder("").restore(im, nil); err == nil {
+		if t, err = k.made(im); err == nil {
 			k.mu.threads[t.id] = t
 		}
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("durable: open: %w", err), o.Store.Close())
 	}
-	for _, t := range k.mu.threads {
+	for _, t := range k.Threads() { // in the same order each time
 		t.resumeAll()
 	}
+	told.add(k)
 	return k, nil
 }
 
+// made makes a tree of what its store has. It does not run yet.
+func (k *Keeper) made(im *journal.Image) (*Thread, error) {
+	if err := im.Check(); err != nil {
+		return nil, err
+	}
+	return k.builder("").restore(im, nil)
+}
+
 func (k *Keeper) builder(id string) Builder {
-	return Builder{Registry: k.options.Registry, Scheduler: k.options.Scheduler, HibernateAfter: k.options.HibernateAfter, ID: id, keeper: k}
+	return Builder{Registry: k.options.Registry, Scheduler: k.options.Scheduler, HibernateAfter: k.options.HibernateAfter, Random: k.options.Random, Keys: k.options.Keys, Limits: k.options.Limits, ID: id, keeper: k}
 }
 
 // Start starts a thread. An id that is not empty names it, so that who asks twice for the same work has one thread: the error of the second matches [ErrExists]. It returns
@@ -85,11 +125,21 @@ func (k *Keeper) Start(id, name string, args any) (*Thread, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := k.builder(id).make(name, encoded)
+	t, err := k.builder(id).root(name, encoded)
 	if err != nil {
 		return nil, err
 	}
+	if err := k.enter(t, []journal.Entry{t.birth()}); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// enter makes a new thread last, which entries tell of, and lets it begin.
+func (k *Keeper) enter(t *Thread, entries []journal.Entry) error {
+	t.mu.Lock() // nothing is told of a thread before the store has it
 	k.mu.Lock()
+	var err error
 	switch {
 	case k.mu.closed:
 		err = ErrClosed
@@ -97,26 +147,36 @@ func (k *Keeper) Start(id, name string, args any) (*Thread, error) {
 		err = fmt.Errorf("durable: start %s: %w", t.id, ErrExists)
 	default:
 		k.mu.threads[t.id] = t
+		k.takes.Add(1)
+		defer k.takes.Done()
 	}
 	k.mu.Unlock()
 	if err != nil {
-		return nil, err
+		t.mu.Unlock()
+		return err
 	}
-	if err = k.options.Store.Commit(t.birth()); err == nil {
-		err = t.begin()
+	switch err = k.options.Store.Commit(entries...); {
+	case err == nil:
+	case k.shared != nil:
+		t.awayLocked() // if there is one, it is elsewhere
+	default:
+		t.endLocked(nil, err, false)
+	}
+	t.mu.Unlock()
+	if err == nil {
+		err = t.beginAll()
 	}
 	if err != nil {
 		k.mu.Lock()
 		delete(k.mu.threads, t.id)
 		k.mu.Unlock()
-		return nil, err
 	}
-	return t, nil
+	return err
 }
 
 // birth is the entry that makes a thread.
-func (t *Thread) birth() Entry {
-	e := Entry{Thread: t.id, Op: OpNew, Body: t.body.name, Args: t.args}
+func (t *Thread) birth() journal.Entry {
+	e := journal.Entry{Thread: t.id, Op: journal.OpNew, At: t.begun, Body: t.body.name, Args: t.args}
 	if t.parent != nil {
 		e.Parent, e.Number = t.parent.id, t.number
 	}
@@ -142,13 +202,17 @@ func (k *Keeper) Threads() []*Thread {
 	return all
 }
 
-// Forget drops a thread that has ended, with its result. The error matches [ErrRuns] if it has not.
+// Forget drops a thread that has ended, with its result; also one that has diverged or panicked here, which does not go on then. The error matches [ErrRuns] if it has not, or one of
+// its children.
 func (k *Keeper) Forget(id string) error {
 	t := k.Thread(id)
+	if t == nil && k.shared != nil {
+		return k.options.Store.Commit(journal.Entry{Thread: id, Op: journal.OpDrop})
+	}
 	if t == nil {
 		return nil
 	}
-	if t.State() != Done {
+	if !t.allDone() {
 		return fmt.Errorf("durable: forget %s: %w", id, ErrRuns)
 	}
 	if err := k.options.Store.Commit(t.drops()...); err != nil {
@@ -160,42 +224,93 @@ func (k *Keeper) Forget(id string) error {
 	return nil
 }
 
+// allDone reports whether a thread and its children have ended.
+func (t *Thread) allDone() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.mu.children {
+		if !c.allDone() {
+			return false
+		}
+	}
+	return t.mu.state == Done
+}
+
 // drops are the entries that drop a thread and what is left of its children; none if no keeper has it.
-func (t *Thread) drops() []Entry {
+func (t *Thread) drops() []journal.Entry {
 	if t.builder.keeper == nil {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := []Entry{{Thread: t.id, Op: OpDrop}}
+	all := []journal.Entry{{Thread: t.id, Op: journal.OpDrop}}
 	for _, c := range t.mu.children {
 		all = append(all, c.drops()...)
 	}
 	return all
 }
 
-// Close stops all threads at their next steps, waits until they have left, and closes the store. Who joins one gets [ErrClosed]. The next keeper of the store lets them go on.
+// Close stops all threads at their next steps, waits until they have left, and closes the store. Who joins one gets [ErrClosed]. The next keeper of the store lets them go on,
+// or another one of a [Shared] store, at once. A second call does nothing.
 func (k *Keeper) Close() error {
+	told.remove(k)
 	k.mu.Lock()
+	again := k.mu.closed
 	k.mu.closed = true
 	k.mu.Unlock()
+	if again {
+		return nil
+	}
+	if k.shared != nil {
+		k.leave()
+	}
+	k.takes.Wait()
+	all := k.Threads()
+	for _, t := range all {
+		t.stop() // all at a time: none goes on while others are waited for
+	}
 	var errs []error
-	for _, t := range k.Threads() {
-		if err := t.halt(); err != nil && err != ErrDone && err != ErrMoved {
-			errs = append(errs, err)
-		}
+	for _, t := range all {
+		errs = append(errs, t.stopped())
+	}
+	if k.shared != nil {
+		k.releaseAll()
 	}
 	return errors.Join(append(errs, k.options.Store.Close())...)
 }
 
-// keepLocked makes entries last, if t has a keeper. An error matches [ErrStore].
-func (t *Thread) keepLocked(entries ...Entry) error { return t.tell(entries...) }
+// panicked is called by a deferred function of a body that has panicked, and returns the error of its thread.
+func (k *Keeper) panicked(t *Thread, value any) error {
+	p, ok := value.(*vthread.Panic) // it came from further away
+	if !ok {
+		p = &vthread.Panic{Thread: t.label(), Value: value, Stack: panicstack.Of()}
+	}
+	if k.options.OnPanic != nil {
+		k.options.OnPanic(t.id, value, slices.Clone(p.Stack))
+	} else {
+		fmt.Fprintf(os.Stderr, "durable: %v\n", p)
+	}
+	return p
+}
 
-// tell is keepLocked without the lock, for entries that nothing else comes in between.
-func (t *Thread) tell(entries ...Entry) error {
+// closing reports whether a keeper, if there is one, is closed.
+func (k *Keeper) closing() bool {
+	if k == nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.mu.closed
+}
+
+// keepLocked makes entries last, if t has a keeper. An error matches [ErrStore].
+func (t *Thread) keepLocked(entries ...journal.Entry) error {
 	k := t.builder.keeper
 	if k == nil {
 		return nil
+	}
+	if t.mu.leave == toStore || t.mu.state == Away { // this keeper may have it again, in another Thread
+		return fmt.Errorf("durable: thread %s: %w: %w", t.id, ErrStore, ErrFenced)
 	}
 	if err := k.options.Store.Commit(entries...); err != nil {
 		return fmt.Errorf("durable: thread %s: %w: %w", t.id, ErrStore, err)
@@ -203,16 +318,22 @@ func (t *Thread) tell(entries ...Entry) error {
 	return nil
 }
 
+// tell is keepLocked with the lock.
+func (t *Thread) tell(entries ...journal.Entry) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.keepLocked(entries...)
+}
+
 // resumeAll lets a thread from a store go on, with its children: it begins, or hibernates if it waits.
 func (t *Thread) resumeAll() {
 	t.mu.Lock()
-	for number := 1; number <= t.mu.forks; number++ {
-		if c := t.mu.children[number]; c != nil {
-			t.mu.Unlock()
-			c.resumeAll()
-			t.mu.Lock()
-		}
+	children := t.childrenLocked()
+	t.mu.Unlock()
+	for _, c := range children {
+		c.resumeAll()
 	}
+	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.state == Done {
 		return
@@ -234,15 +355,15 @@ func (t *Thread) waitsLocked() (w wait, waits bool) {
 	s := &steps[len(steps)-1]
 	w = wait{kind: s.Kind, name: s.Name, since: s.At}
 	switch s.Kind {
-	case StepSleep, StepSignal:
+	case journal.StepSleep, journal.StepSignal:
 		if err := json.Unmarshal(s.Value, &w.until); err != nil {
 			return w, false // the replay will tell
 		}
-	case StepJoin:
+	case journal.StepJoin:
 		if _, err := fmt.Sscan(s.Name, &w.child); err != nil {
 			return w, false
 		}
-	case StepPark:
+	case journal.StepPark:
 	default:
 		return w, false
 	}

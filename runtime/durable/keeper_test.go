@@ -1,23 +1,19 @@
 package durable_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/durable"
+	"github.com/vtscope/vtscope/runtime/durable/journal"
 	"github.com/vtscope/vtscope/runtime/vthread"
 	"github.com/vtscope/vtscope/runtime/vttest"
 )
@@ -92,7 +88,7 @@ func finish(t testing.TB, k *durable.Keeper, n int) {
 		if th == nil {
 			t.Fatalf("order %d is gone", i)
 		}
-		told := slices.ContainsFunc(th.Steps(), func(s durable.Step) bool { return s.Kind == durable.StepSignal && !s.Open })
+		told := slices.ContainsFunc(th.Steps(), func(s journal.Step) bool { return s.Kind == journal.StepSignal && !s.Open })
 		if err := th.Unpark(); err != nil && !errors.Is(err, durable.ErrDone) {
 			t.Fatal(err)
 		}
@@ -107,7 +103,7 @@ func finish(t testing.TB, k *durable.Keeper, n int) {
 	}
 }
 
-// A keeper is closed again and again in the middle of everything; the next one goes on.
+// DU-12: a keeper is closed again and again in the middle of everything; the next one goes on.
 func TestThreadsGoOnInTheNextKeeper(t *testing.T) {
 	dir := t.TempDir()
 	var calls sync.Map
@@ -162,14 +158,14 @@ func TestAFolderHasOneKeeper(t *testing.T) {
 	closed(t, open(t, dir, durable.NewRegistry()))
 }
 
-// Whatever of the last file is missing, what was told to last is there.
+// DU-13: whatever of the last file is missing, what was told to last is there.
 func TestAStoreIsRecoveredAfterAnyCut(t *testing.T) {
 	dir := t.TempDir()
 	s, err := durable.NewFileStore(dir, durable.FileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Load(func(durable.Entry) error { return nil }); err != nil {
+	if err := s.Load(func(journal.Entry) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	var sizes []int64
@@ -181,7 +177,7 @@ func TestAStoreIsRecoveredAfterAnyCut(t *testing.T) {
 		return info.Size()
 	}
 	for i := range 4 {
-		if err := s.Commit(durable.Entry{Thread: fmt.Sprint(i), Op: durable.OpNew, Body: "b"}, durable.Entry{Thread: fmt.Sprint(i), Op: durable.OpUnpark}); err != nil {
+		if err := s.Commit(journal.Entry{Thread: fmt.Sprint(i), Op: journal.OpNew, Body: "b"}, journal.Entry{Thread: fmt.Sprint(i), Op: journal.OpUnpark}); err != nil {
 			t.Fatal(err)
 		}
 		sizes = append(sizes, size())
@@ -204,7 +200,7 @@ func TestAStoreIsRecoveredAfterAnyCut(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := 0
-			if err := s.Load(func(durable.Entry) error { n++; return nil }); err != nil {
+			if err := s.Load(func(journal.Entry) error { n++; return nil }); err != nil {
 				t.Fatalf("cut at %d: %v", cut, err)
 			}
 			want := 0
@@ -232,19 +228,19 @@ func TestAStoreIsRecoveredAfterAnyCut(t *testing.T) {
 	if s, err = durable.NewFileStore(dir, durable.FileOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Load(func(durable.Entry) error { return nil }); !errors.Is(err, durable.ErrDamaged) {
+	if err := s.Load(func(journal.Entry) error { return nil }); !errors.Is(err, journal.ErrDamaged) {
 		t.Errorf("got %v", err)
 	}
 	s.Close()
 }
 
-// A full store stops the thread where it stands; nothing that was not recorded goes on.
+// DU-13: a full store stops the thread where it stands; nothing that was not recorded goes on.
 func TestAThreadStopsWithItsStore(t *testing.T) {
 	r := durable.NewRegistry()
 	var after atomic.Bool
 	register(t, r, "b", func(th *durable.Thread, _ int) (int, error) {
 		durable.Do(th, "call", func(durable.Call) (int, error) { return 1, nil })
-		after.Store(true)
+		after.Store(true) //durable:ok counted, and decides nothing
 		return 1, nil
 	})
 	full := errors.New("no space left on device")
@@ -272,130 +268,16 @@ type failing struct {
 	err   error
 }
 
-func (f *failing) Load(func(durable.Entry) error) error { return nil }
+func (f *failing) Load(func(journal.Entry) error) error { return nil }
 func (f *failing) Close() error                         { return nil }
-func (f *failing) Commit(...durable.Entry) error {
+func (f *failing) Commit(...journal.Entry) error {
 	if f.n.Add(1) > f.after {
 		return f.err
 	}
 	return nil
 }
 
-// The process is killed again and again, at random. A ledger outside counts what was done: at least once each, and recorded once.
-func TestThreadsSurviveTheDeathOfTheirProcess(t *testing.T) {
-	if os.Getenv("VTSCOPE_DURABLE_DIR") != "" {
-		childOfDeath(t)
-		return
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	deaths := 5
-	if n, err := strconv.Atoi(os.Getenv("VTSCOPE_DEATHS")); err == nil {
-		deaths = n
-	}
-	ledger := filepath.Join(t.TempDir(), "ledger")
-	for death := 0; ; death++ {
-		c := exec.Command(exe, "-test.run=^TestThreadsSurviveTheDeathOfTheirProcess$")
-		c.Env = append(os.Environ(), "VTSCOPE_DURABLE_DIR="+dir, "VTSCOPE_DURABLE_LEDGER="+ledger, "VTSCOPE=off")
-		out, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Stderr = os.Stderr
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewReader(out)
-		line, _ := lines.ReadString('\n')
-		if line != "open\n" {
-			t.Fatalf("the child says %q", line)
-		}
-		if death < deaths {
-			time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
-			c.Process.Kill()
-		}
-		rest, _ := io.ReadAll(lines)
-		err = c.Wait()
-		if death < deaths {
-			continue
-		}
-		if err != nil || !strings.Contains(string(rest), "all ended") {
-			t.Fatalf("the last one: %v\n%s", err, rest)
-		}
-		break
-	}
-	b, err := os.ReadFile(ledger)
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := map[string]string{}
-	recorded := map[string]bool{}
-	for line := range strings.Lines(string(b)) {
-		word := strings.Fields(line)
-		switch {
-		case len(word) == 3 && word[0] == "did":
-			values[word[1]+"="+word[2]] = word[1]
-		case len(word) == 3 && word[0] == "saw": // a result that the body saw: always the same
-			if recorded[word[1]] && values["saw "+word[1]] != word[2] {
-				t.Errorf("%s was seen as %s and as %s", word[1], values["saw "+word[1]], word[2])
-			}
-			recorded[word[1]], values["saw "+word[1]] = true, word[2]
-			if values[word[1]+"="+word[2]] == "" {
-				t.Errorf("%s was seen as %s, which nobody did", word[1], word[2])
-			}
-		}
-	}
-	if len(recorded) != deathThreads*deathSteps {
-		t.Errorf("%d steps were seen, want %d", len(recorded), deathThreads*deathSteps)
-	}
-}
-
-const (
-	deathThreads = 20
-	deathSteps   = 10
-)
-
-func childOfDeath(t *testing.T) {
-	ledger, err := os.OpenFile(os.Getenv("VTSCOPE_DURABLE_LEDGER"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := durable.NewRegistry()
-	register(t, r, "work", func(th *durable.Thread, n int) (int, error) {
-		for i := range deathSteps {
-			v, err := durable.Do(th, fmt.Sprint("step ", i), func(c durable.Call) (int, error) {
-				v := rand.IntN(1 << 30)
-				fmt.Fprintf(ledger, "did %s %d\n", c.Key, v)
-				return v, nil
-			})
-			if err != nil {
-				return 0, err
-			}
-			fmt.Fprintf(ledger, "saw %s.%d %d\n", th.ID(), 2*i, v)
-			durable.Sleep(th, "s", time.Millisecond)
-		}
-		return n, nil
-	})
-	k := open(t, os.Getenv("VTSCOPE_DURABLE_DIR"), r)
-	fmt.Println("open")
-	for i := range deathThreads {
-		if _, err := k.Start(fmt.Sprint("w", i), "work", i); err != nil && !errors.Is(err, durable.ErrExists) {
-			t.Fatal(err)
-		}
-	}
-	for i := range deathThreads {
-		if got, err := durable.Result[int](k.Thread(fmt.Sprint("w", i))); got != i || err != nil {
-			t.Fatalf("w%d: %d, %v", i, got, err)
-		}
-	}
-	closed(t, k)
-	fmt.Println("all ended")
-}
-
-// The proposal's function that waits: no process has it meanwhile. The hours take none here.
+// DU-03: the proposal's function that waits: no process has it meanwhile. The hours take none here.
 func TestAThreadWaitsWhileNoProcessHasIt(t *testing.T) {
 	vttest.Options{Schedules: 3}.Run(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -422,4 +304,251 @@ func TestAThreadWaitsWhileNoProcessHasIt(t *testing.T) {
 		}
 		closed(t, k)
 	})
+}
+
+// DU-08: a child that has diverged is none that has failed: mended code goes on with it, and its parent never hears of it.
+func TestADivergedChildIsMended(t *testing.T) {
+	dir := t.TempDir()
+	bodies := func(word string) *durable.Registry {
+		r := durable.NewRegistry()
+		register(t, r, "child", func(th *durable.Thread, _ int) (string, error) {
+			v, _ := durable.Do(th, word, func(durable.Call) (string, error) { return "made", nil })
+			durable.Await[int](th, "go")
+			return v, nil
+		})
+		register(t, r, "parent", func(th *durable.Thread, _ int) (string, error) {
+			c, err := durable.Fork(th, "child", 1)
+			if err != nil {
+				return "", err
+			}
+			return durable.Join[string](th, c)
+		})
+		return r
+	}
+	k := open(t, dir, bodies("first"))
+	th, err := k.Start("p", "parent", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the child's wait", func() bool { c := th.Child(1); return c != nil && len(c.Steps()) == 2 })
+	closed(t, k)
+	k = open(t, dir, bodies("changed"))
+	c := k.Thread("p").Child(1)
+	if err := c.Signal("go", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Join(); !errors.As(err, new(*durable.Divergence)) {
+		t.Errorf("the child: got %v, want a divergence", err)
+	}
+	if err := k.Forget("p"); !errors.Is(err, durable.ErrRuns) {
+		t.Errorf("forget: got %v, want %v", err, durable.ErrRuns)
+	}
+	closed(t, k)
+	k = open(t, dir, bodies("first"))
+	if got, err := durable.Result[string](k.Thread("p")); got != "made" || err != nil {
+		t.Errorf("got %q, %v, want what the child has made", got, err)
+	}
+	closed(t, k)
+}
+
+// DU-07: a thread ends after its children, joined or not: nobody would know of them any more.
+func TestAThreadEndsAfterItsChildren(t *testing.T) {
+	dir := t.TempDir()
+	r := durable.NewRegistry()
+	var ended atomic.Int32
+	register(t, r, "waits", func(th *durable.Thread, _ int) (int, error) {
+		durable.Await[int](th, "go")
+		ended.Add(1) //durable:ok counted, and decides nothing
+		return 1, nil
+	})
+	register(t, r, "between", func(th *durable.Thread, _ int) (int, error) { _, err := durable.Fork(th, "waits", 1); return 1, err })
+	register(t, r, "top", func(th *durable.Thread, _ int) (int, error) { _, err := durable.Fork(th, "between", 1); return 1, err })
+	k := open(t, dir, r)
+	if _, err := k.Start("top", "top", 1); err != nil {
+		t.Fatal(err)
+	}
+	waiting := func() *durable.Thread {
+		if c := k.Thread("top").Child(1); c != nil {
+			return c.Child(1)
+		}
+		return nil
+	}
+	until(t, "all forks", func() bool { return waiting() != nil && len(waiting().Steps()) == 1 })
+	for range 2 { // keepers
+		until(t, "those who wait hibernate", func() bool {
+			return k.Thread("top").State() == durable.Hibernated && waiting().State() == durable.Hibernated
+		})
+		if err := k.Forget("top"); !errors.Is(err, durable.ErrRuns) {
+			t.Errorf("forget: got %v, want %v", err, durable.ErrRuns)
+		}
+		closed(t, k)
+		k = open(t, dir, r)
+	}
+	if err := waiting().Signal("go", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Thread("top").Join(); err != nil || ended.Load() != 1 {
+		t.Errorf("got %v, and %d ended", err, ended.Load())
+	}
+	if err := k.Forget("top"); err != nil {
+		t.Error(err)
+	}
+	closed(t, k)
+	k = open(t, dir, r)
+	if len(k.Threads()) != 0 {
+		t.Error("forgotten threads are back")
+	}
+	closed(t, k)
+}
+
+// What a call asks of its own keeper while that is closed is no outcome of the call.
+func TestACallThatMeetsItsClosedKeeperIsMadeAgain(t *testing.T) {
+	dir := t.TempDir()
+	r := durable.NewRegistry()
+	var k atomic.Pointer[durable.Keeper]
+	calling, calls := make(chan bool, 2), atomic.Int32{}
+	register(t, r, "asks", func(th *durable.Thread, _ int) (string, error) {
+		return durable.Do(th, "ask", func(durable.Call) (string, error) {
+			calls.Add(1)
+			calling <- true
+			for calls.Load() == 1 {
+				if other := k.Load().Thread("other"); other != nil {
+					if err := other.Signal("s", 1); err != nil {
+						return "", err
+					}
+				}
+				vthread.Sleep(time.Millisecond)
+			}
+			return "told", nil
+		})
+	})
+	register(t, r, "other", func(th *durable.Thread, _ int) (int, error) { durable.Park(th, "p"); return 0, nil })
+	k.Store(open(t, dir, r))
+	for _, id := range []string{"asks", "other"} {
+		if _, err := k.Load().Start(id, id, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-calling
+	closed(t, k.Load())
+	k.Store(open(t, dir, r))
+	if got, err := durable.Result[string](k.Load().Thread("asks")); got != "told" || err != nil || calls.Load() != 2 {
+		t.Errorf("got %q, %v after %d calls", got, err, calls.Load())
+	}
+	closed(t, k.Load())
+}
+
+// Nobody can tell a thread something before its store knows it.
+func TestAThreadIsToldWhenItsStoreHasIt(t *testing.T) {
+	r := durable.NewRegistry()
+	register(t, r, "b", func(th *durable.Thread, _ int) (int, error) { return durable.Await[int](th, "s"), nil })
+	slow := &slowStore{begun: make(chan bool), goOn: make(chan bool)}
+	k, err := durable.Open(durable.KeeperOptions{Registry: r, Store: slow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := k.Start("one", "b", 1)
+		done <- err
+	}()
+	<-slow.begun
+	if _, err := k.Start("one", "b", 1); !errors.Is(err, durable.ErrExists) {
+		t.Errorf("a second one: %v", err)
+	}
+	go func() { done <- k.Thread("one").Signal("s", 7) }()
+	time.Sleep(10 * time.Millisecond) // so that it would come first
+	close(slow.goOn)
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := durable.Result[int](k.Thread("one")); got != 7 || err != nil {
+		t.Errorf("got %d, %v", got, err)
+	}
+	closed(t, k)
+	if slow.ops[0] != journal.OpNew {
+		t.Errorf("got %q, want the thread first", slow.ops)
+	}
+}
+
+// slowStore takes its first thread when it is told to.
+type slowStore struct {
+	begun, goOn chan bool
+	mu          sync.Mutex
+	ops         []journal.Op
+}
+
+func (s *slowStore) Load(func(journal.Entry) error) error { return nil }
+func (s *slowStore) Close() error                         { return nil }
+func (s *slowStore) Commit(all ...journal.Entry) error {
+	if all[0].Op == journal.OpNew {
+		close(s.begun)
+		<-s.goOn
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range all {
+		s.ops = append(s.ops, e.Op)
+	}
+	return nil
+}
+
+// DU-10: a checkpoint forgets steps, and nothing that came and was not asked for yet.
+func TestACheckpointKeepsSignalsPermitsAndChildren(t *testing.T) {
+	type state struct{ Child durable.Child }
+	saved := durable.Checkpoint[state]{Name: "s", Version: 1}
+	dir := t.TempDir()
+	r := durable.NewRegistry()
+	register(t, r, "child", func(th *durable.Thread, _ int) (int, error) { return durable.Await[int](th, "c"), nil })
+	register(t, r, "b", func(th *durable.Thread, _ int) (string, error) {
+		s, ok := saved.Restore(th)
+		if !ok {
+			var err error
+			if s.Child, err = durable.Fork(th, "child", 1); err != nil {
+				return "", err
+			}
+			durable.Await[int](th, "save")
+			saved.Save(th, s)
+		}
+		durable.Await[int](th, "go")
+		durable.Park(th, "p")
+		all := []int{durable.Await[int](th, "s"), durable.Await[int](th, "s")}
+		v, err := durable.Join[int](th, s.Child)
+		return fmt.Sprint(all, v, err), nil
+	})
+	k := open(t, dir, r)
+	th, err := k.Start("one", "b", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []error{th.Signal("s", 1), th.Signal("s", 2), th.Unpark(), th.Signal("save", 1)} {
+		if e != nil {
+			t.Fatal(e)
+		}
+	}
+	for round := range 3 {
+		until(t, "the checkpoint", func() bool {
+			s := k.Thread("one").Steps()
+			return len(s) == 2 && s[0].Kind == journal.StepCheckpoint && s[1].Kind == journal.StepSignal
+		})
+		if round == 1 {
+			if err := k.Signal("one/1", "c", 3); err != nil {
+				t.Fatal(err)
+			}
+			if err := k.Thread("one").Child(1).Join(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		closed(t, k)
+		k = open(t, dir, r)
+	}
+	if err := k.Signal("one", "go", 1); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := durable.Result[string](k.Thread("one")); got != "[1 2] 3 <nil>" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	closed(t, k)
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/vtscope/vtscope/runtime/durable/journal"
 )
 
 // A Registry knows the bodies of durable threads by name. A thread goes on only where a registry has its body: bytes never bring code. Its methods may be called
@@ -20,8 +22,9 @@ type Registry struct {
 
 // A body is a function with its types taken away.
 type body struct {
-	name string
-	run  func(t *Thread, args json.RawMessage) (result json.RawMessage, err error)
+	name  string
+	run   func(t *Thread, args json.RawMessage) (result json.RawMessage, err error)
+	takes func(args json.RawMessage) error
 }
 
 // Errors of registries.
@@ -39,19 +42,28 @@ func NewRegistry() *Registry {
 
 // Register adds a body. A and R are encoded as JSON. An error matches [ErrRegistered], or says that the name is none.
 func Register[A, R any](r *Registry, name string, f func(t *Thread, args A) (R, error)) error {
-	if name == "" || len(name) > maxName || f == nil {
-		return fmt.Errorf("durable: register %q: want a name of at most %d bytes, and a function", name, maxName)
+	if name == "" || len(name) > journal.MaxName || f == nil {
+		return fmt.Errorf("durable: register %q: want a name of at most %d bytes, and a function", name, journal.MaxName)
+	}
+	decode := func(args json.RawMessage) (a A, err error) {
+		if err = json.Unmarshal(args, &a); err != nil {
+			err = fmt.Errorf("durable: %s: arguments: %w", name, err)
+		}
+		return a, err
 	}
 	b := &body{name: name, run: func(t *Thread, args json.RawMessage) (json.RawMessage, error) {
-		var a A
-		if err := json.Unmarshal(args, &a); err != nil {
-			return nil, fmt.Errorf("durable: %s: arguments: %w", name, err)
+		a, err := decode(args)
+		if err != nil { // the body takes another type than when the thread was started
+			return nil, t.divergence("arguments "+short(args), err.Error())
 		}
 		result, err := f(t, a)
 		if err != nil {
 			return nil, err
 		}
 		return encode(result)
+	}, takes: func(args json.RawMessage) error {
+		_, err := decode(args)
+		return err
 	}}
 	r.mu.Lock()
 	defer r.mu.Unlock()

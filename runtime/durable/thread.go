@@ -4,14 +4,19 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
+	"github.com/vtscope/vtscope/runtime/durable/journal"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/sched"
 	"github.com/vtscope/vtscope/runtime/vsync"
@@ -28,11 +33,12 @@ const (
 	Stopping                // somebody has asked for its bytes, and it has not come to a step yet
 	Moved                   // it goes on from its bytes, elsewhere or in another [Thread]
 	Done                    // its body has returned, or diverged
+	Away                    // its keeper has given it back, or has lost it; another one of the store has it or will have it, and it is joined from here all the same
 )
 
 // String returns the state's name.
 func (s State) String() string {
-	return [...]string{"running", "hibernated", "stopping", "moved", "done"}[s]
+	return [...]string{"running", "hibernated", "stopping", "moved", "done", "away"}[s]
 }
 
 // Errors of threads.
@@ -43,11 +49,6 @@ var (
 	ErrGoexit = errors.New("the body called runtime.Goexit")
 )
 
-const (
-	maxName = 128
-	maxID   = 256
-)
-
 // A Builder says how threads are started. Registry must be set.
 type Builder struct {
 	Registry  *Registry
@@ -56,8 +57,14 @@ type Builder struct {
 	// HibernateAfter is how long a thread waits before it gives up its stack, and keeps only its journal. 0: it keeps both.
 	HibernateAfter time.Duration
 
-	ID   string // of the thread; "": a random one
-	Keys *Keys  // that bytes are signed and encrypted with; nil: they are neither
+	// Random is what random numbers and ids come from, where a simulation is to be repeated: vttest.Random(t).Uint64. nil: from the operating system's.
+	Random func() uint64
+
+	ID   string        // of the thread, without a slash, which begins the numbers of children; "": a random one
+	Keys *journal.Keys // that bytes are signed and encrypted with; nil: they are neither
+
+	// Limits say how large bytes can be, and how much memory they may ask for where they are read. Zero fields mean their defaults; both sides have the same.
+	Limits journal.Limits
 
 	keeper *Keeper // nil: journals are in memory alone
 }
@@ -74,10 +81,12 @@ type Thread struct {
 	body    *body
 	args    json.RawMessage
 	family  *family
-	parent  *Thread // nil: it is a root
-	number  int     // of a child
+	parent  *Thread   // nil: it is a root
+	number  int       // of a child
+	begun   time.Time // zero: who began it did not tell
 
 	leaving bool                      // of the thread alone: its deferred functions are executed
+	passing bool                      // its end is none for the next keeper of the store; set before ended is complete
 	ended   vthread.Promise[struct{}] // complete when state is Done or Moved
 
 	mu struct {
@@ -86,9 +95,12 @@ type Thread struct {
 		journal     Journal
 		leave       leave
 		waiter      *sched.Waiter                // while it waits
+		calls       bool                         // it is in a function of Do or Move, which is outside
+		sending     *vthread.Promise[struct{}]   // while Move does; complete when it is known who has the thread
 		wait        wait                         // what for, if it waits or is hibernated
 		inbox       map[string][]json.RawMessage // signals that came and were not awaited yet, by name
 		permit      bool
+		outlet      *outlet         // of a generator
 		children    map[int]*Thread // by number, which were not joined yet
 		forks       int
 		thread      *vthread.Thread
@@ -96,8 +108,9 @@ type Thread struct {
 		sent        bool        // its bytes were made: no keeper has it any more
 		result      json.RawMessage
 		err         error
-		shown       *flight.Record             // while it is hibernated; nil: it is not recorded
+		endedAt     time.Time
 		left        *vthread.Promise[struct{}] // complete when the goroutine has left; replaced when another one starts
+		seen        seen
 	}
 }
 
@@ -108,11 +121,12 @@ const (
 	stay leave = iota
 	toHibernate
 	toBytes
+	toStore // another keeper has it
 )
 
 // A wait is what a thread waits for.
 type wait struct {
-	kind  Kind // StepNone: for nothing
+	kind  journal.Kind // journal.StepNone: for nothing
 	name  string
 	until time.Time // zero: without a limit
 	since time.Time
@@ -137,11 +151,31 @@ func (b Builder) Start(name string, args any) (*Thread, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := b.make(name, encoded)
+	t, err := b.root(name, encoded)
 	if err != nil {
 		return nil, err
 	}
 	return t, t.begin()
+}
+
+// root makes a thread that somebody starts.
+func (b Builder) root(name string, args json.RawMessage) (*Thread, error) {
+	if err := checkRoot(b.ID); err != nil {
+		return nil, err
+	}
+	t, err := b.make(name, args)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.body.takes(args)
+}
+
+// checkRoot reports whether a thread that is no child can have that id.
+func checkRoot(id string) error {
+	if strings.Contains(id, "/") {
+		return fmt.Errorf("durable: id %.40q: a slash begins the number of a child", id)
+	}
+	return nil
 }
 
 func (b Builder) make(name string, args json.RawMessage) (*Thread, error) {
@@ -156,32 +190,46 @@ func (b Builder) make(name string, args json.RawMessage) (*Thread, error) {
 		b.Scheduler = me.Scheduler() // it is inherited, and the thread may go on where nobody is to inherit from
 	}
 	if b.ID == "" {
-		b.ID = newID()
+		b.ID = b.newID()
 	}
-	if len(b.ID) > maxID {
-		return nil, fmt.Errorf("durable: an id of %d bytes: at most %d", len(b.ID), maxID)
+	if len(b.ID) > journal.MaxID || !utf8.ValidString(b.ID) {
+		return nil, fmt.Errorf("durable: an id of %d bytes: at most %d, and UTF-8", len(b.ID), journal.MaxID)
 	}
-	t := &Thread{builder: b, id: b.ID, body: body, args: args, family: &family{}}
+	t := &Thread{builder: b, id: b.ID, body: body, args: args, family: &family{}, begun: time.Now()}
 	t.mu.inbox = map[string][]json.RawMessage{}
 	t.mu.children = map[int]*Thread{}
 	return t, nil
 }
 
-func newID() string {
-	var b [12]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
+func (b *Builder) newID() string {
+	var id [12]byte
+	if b.Random == nil {
+		rand.Read(id[:])
+	} else {
+		binary.LittleEndian.PutUint64(id[:], b.Random())
+		binary.LittleEndian.PutUint32(id[8:], uint32(b.Random()))
+	}
+	return hex.EncodeToString(id[:])
 }
 
 // begin starts the thread's goroutine, which replays what the journal holds.
 func (t *Thread) begin() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	switch t.mu.leave {
+	case toBytes: // its keeper was closed before
+		t.mu.state = Moved
+		t.closeLocked()
+		return t.goneLocked()
+	case toStore: // another keeper has taken it already
+		t.awayLocked()
+		return nil
+	}
 	return t.beginLocked()
 }
 
 func (t *Thread) beginLocked() error {
-	t.mu.state, t.mu.leave = Running, stay
+	t.mu.state, t.mu.leave, t.mu.sending = Running, stay, nil
 	t.hideLocked()
 	t.mu.journal.at = 0
 	t.mu.wait = wait{}
@@ -193,9 +241,11 @@ func (t *Thread) beginLocked() error {
 	t.leaving = false
 	var err error
 	t.mu.thread, err = vthread.Builder{Scheduler: t.builder.Scheduler, Name: t.label()}.TryStart(t.run)
-	if err != nil {
+	if err == nil {
+		t.beginsLocked()
+	} else {
 		err = fmt.Errorf("durable: start %s: %w", t.body.name, err)
-		t.endLocked(nil, err)
+		t.endLocked(nil, err, t.builder.keeper == nil)
 		t.mu.left.Complete(struct{}{})
 		if t.parent != nil {
 			go t.parent.poke() // T4
@@ -211,7 +261,12 @@ func (t *Thread) run() {
 	returned := false
 	defer func() {
 		if !returned && !t.leaving {
-			err = ErrGoexit // or it panics, as any thread may
+			err = ErrGoexit // or it panics
+		}
+		if k := t.builder.keeper; k != nil { // else as any thread may
+			if v := recover(); v != nil {
+				err = k.panicked(t, v)
+			}
 		}
 		t.hasLeft(result, err)
 	}()
@@ -220,8 +275,25 @@ func (t *Thread) run() {
 	t.mu.Lock()
 	left := len(t.mu.journal.steps) - t.mu.journal.at
 	t.mu.Unlock()
-	if left > 0 && t.leavesFor() == stay {
-		result, err = nil, t.divergence("returns")
+	if left > 0 { // also if somebody has told it to leave meanwhile: what it returns is no end
+		if d, ok := err.(*Divergence); !ok || d.Thread != t.id {
+			result, err = nil, t.divergence("", "returns")
+		}
+		return
+	}
+	t.outlive()
+}
+
+// outlive waits until the children have ended that were not joined: a thread ends after them. It is no step, for a replay comes here again.
+func (t *Thread) outlive() {
+	if t.leaving {
+		return
+	}
+	t.mu.Lock()
+	left := t.childrenLocked()
+	t.mu.Unlock()
+	for _, c := range left {
+		t.waitFor(wait{kind: journal.StepJoin, name: strconv.Itoa(c.number), child: c.number})
 	}
 }
 
@@ -237,11 +309,21 @@ func (t *Thread) hasLeft(result json.RawMessage, err error) {
 	defer t.mu.left.Complete(struct{}{})
 	t.mu.waiter, t.mu.thread = nil, nil
 	if !t.leaving {
-		t.endLocked(result, t.keepEndLocked(result, err))
+		lasts, err := t.keepEndLocked(result, err)
+		if errors.Is(err, ErrFenced) {
+			t.awayLocked()
+		} else {
+			t.endLocked(result, err, lasts)
+		}
+		return
+	}
+	if errors.Is(t.mu.err, ErrFenced) {
+		t.mu.err = nil
+		t.awayLocked()
 		return
 	}
 	if t.mu.err != nil { // it diverged
-		t.endLocked(nil, t.mu.err)
+		t.endLocked(nil, t.mu.err, t.builder.keeper == nil)
 		return
 	}
 	switch t.mu.leave {
@@ -249,28 +331,48 @@ func (t *Thread) hasLeft(result json.RawMessage, err error) {
 		t.hibernateLocked()
 	case toBytes:
 		t.mu.state = Moved
-		t.ended.Complete(struct{}{})
+		t.closeLocked()
+	case toStore:
+		t.awayLocked()
 	}
 }
 
-// keepEndLocked makes the end last, and returns its error. What another process may do better is no end there: a divergence, or a runtime.Goexit.
-func (t *Thread) keepEndLocked(result json.RawMessage, err error) error {
-	if t.builder.keeper == nil || err == ErrGoexit || errors.As(err, new(*Divergence)) {
-		return err
+// keepEndLocked makes the end last, and returns its error, with whether it is one. What another process may do better is no end there: a divergence, a panic, or a runtime.Goexit.
+func (t *Thread) keepEndLocked(result json.RawMessage, err error) (lasts bool, _ error) {
+	if t.builder.keeper == nil {
+		return true, err
 	}
-	e := Entry{Thread: t.id, Op: OpEnd, Value: result}
+	if t.mu.leave == toStore {
+		return false, ErrFenced
+	}
+	if err == ErrGoexit || errors.As(err, new(*Divergence)) || errors.As(err, new(*vthread.Panic)) {
+		return false, err
+	}
+	e := journal.Entry{Thread: t.id, Op: journal.OpEnd, At: time.Now(), Value: result}
 	if err != nil {
-		e.Err = cmp.Or(err.Error(), "error without a text")
+		e.Err = textOf(err)
 	}
 	if lost := t.keepLocked(e); lost != nil {
-		return lost
+		return false, lost
 	}
-	return err
+	return true, err
 }
 
-func (t *Thread) endLocked(result json.RawMessage, err error) {
-	t.mu.state, t.mu.result, t.mu.err = Done, result, err
+func (t *Thread) endLocked(result json.RawMessage, err error, lasts bool) {
+	t.mu.state, t.mu.result, t.mu.err, t.mu.endedAt = Done, result, err, time.Now()
+	flight.Default().CountDurable(flight.DurableEnded, 1)
+	t.passing = !lasts
+	t.closeLocked()
+	t.settleLater()
+}
+
+// closeLocked tells who waits that the thread does not go on here.
+func (t *Thread) closeLocked() {
+	t.closeSeenLocked()
 	t.ended.Complete(struct{}{})
+	if t.mu.outlet != nil {
+		t.mu.outlet.end(t.endedLocked(), t.mu.state != Done)
+	}
 }
 
 // hibernateLocked waits for what the thread has waited for, without a goroutine.
@@ -282,23 +384,37 @@ func (t *Thread) hibernateLocked() {
 		return
 	}
 	if until := t.mu.wait.until; !until.IsZero() {
-		t.mu.timer = time.AfterFunc(time.Until(until), t.poke)
+		t.mu.timer = time.AfterFunc(untilLook(until), t.poke)
 	}
+	t.settleLater()
+}
+
+// lookAgain is how long a hibernated thread sleeps at most before it looks at the clock again: that of the machine may have been set, or have gone on while timers stood still.
+const lookAgain = time.Minute
+
+func untilLook(at time.Time) time.Duration {
+	return min(time.Until(at), time.Until(at.Round(0)), lookAgain)
+}
+
+// isPast reports whether a time has come, by the clock of the process or by that of the machine.
+func isPast(at time.Time) bool {
+	now := time.Now()
+	return !now.Before(at) || !now.Round(0).Before(at.Round(0))
 }
 
 // readyLocked reports whether what a thread waits for has happened.
 func (t *Thread) readyLocked(w *wait) bool {
-	if !w.until.IsZero() && !time.Now().Before(w.until) {
+	if !w.until.IsZero() && isPast(w.until) {
 		return true
 	}
 	switch w.kind {
-	case StepSignal:
+	case journal.StepSignal:
 		return len(t.mu.inbox[w.name]) > 0
-	case StepPark:
+	case journal.StepPark:
 		return t.mu.permit
-	case StepJoin:
+	case journal.StepJoin:
 		c := t.mu.children[w.child]
-		return c == nil || c.ended.Done()
+		return c == nil || c.ended.Done() && !c.passing
 	}
 	return false
 }
@@ -316,7 +432,7 @@ func (t *Thread) pokeLocked() {
 		if t.readyLocked(&t.mu.wait) {
 			_ = t.beginLocked()
 		} else if t.mu.timer != nil { // it was early
-			t.mu.timer.Reset(time.Until(t.mu.wait.until))
+			t.mu.timer.Reset(untilLook(t.mu.wait.until))
 		}
 	case Running:
 		if w := t.mu.waiter; w != nil {
@@ -347,8 +463,13 @@ func (t *Thread) waitFor(w wait) {
 		patience = w.since.Add(t.builder.HibernateAfter)
 	}
 	t.mu.Lock()
+	waits := false
 	for t.mu.leave == stay && !t.readyLocked(&w) {
 		t.mu.wait = w
+		if !waits {
+			t.mu.seen.record.Waits(w.seen(), w.name, w.child, w.since, w.until)
+			waits = true
+		}
 		if !patience.IsZero() && !time.Now().Before(patience) {
 			t.mu.leave = toHibernate
 			break
@@ -357,7 +478,7 @@ func (t *Thread) waitFor(w wait) {
 		t.mu.waiter = me
 		t.mu.Unlock()
 		limits := sched.Limits{}
-		pause := sched.Pause{State: flight.StateParked, Reason: w.reason()}
+		pause := sched.Pause{State: flight.StateParked, Reason: w.reason(), Blocker: w.blocker()}
 		for _, at := range []time.Time{w.until, patience} {
 			if at.IsZero() {
 				continue
@@ -377,18 +498,21 @@ func (t *Thread) waitFor(w wait) {
 		t.exit()
 	}
 	t.mu.wait = wait{}
+	if waits {
+		t.mu.seen.record.Goes()
+	}
 	t.mu.Unlock()
 }
 
 // reason is why a dump says that the thread waits.
 func (w *wait) reason() flight.Reason {
 	switch w.kind {
-	case StepSleep:
+	case journal.StepSleep:
 		return flight.ReasonSleep
-	case StepJoin:
+	case journal.StepJoin:
 		return flight.ReasonJoin
-	case StepSignal:
-		return flight.ReasonCondition
+	case journal.StepSignal:
+		return flight.ReasonSignal
 	}
 	return flight.ReasonPark
 }
@@ -410,13 +534,14 @@ func (t *Thread) State() State {
 }
 
 // Steps returns a copy of its journal. The values are shared, and must not be changed.
-func (t *Thread) Steps() []Step {
+func (t *Thread) Steps() []journal.Step {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return append([]Step(nil), t.mu.journal.steps...)
+	return append([]journal.Step(nil), t.mu.journal.steps...)
 }
 
-// Join waits until the thread has ended, and returns the error of its body, a [*Divergence], or [ErrMoved].
+// Join waits until the thread has ended, and returns the error of its body, or why it does not go on here: a [*Divergence], [ErrMoved], [ErrGoexit], and of a kept thread one that
+// matches [ErrClosed] or [ErrStore], or a [*vthread.Panic]. A thread that waits in it can be interrupted.
 func (t *Thread) Join() error { return t.JoinContext(context.Background()) }
 
 // JoinContext is [Thread.Join], and gives up with ctx's cause when ctx ends first.
@@ -425,11 +550,15 @@ func (t *Thread) JoinContext(ctx context.Context) error {
 		return err
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.mu.state == Moved {
-		return t.goneLocked()
+	state, err := t.mu.state, t.mu.err
+	if state == Moved {
+		err = t.goneLocked()
 	}
-	return t.mu.err
+	t.mu.Unlock()
+	if state == Away {
+		return t.joinElsewhere(ctx)
+	}
+	return err
 }
 
 // Result waits until the thread has ended, and returns what its body has returned, or the error of [Thread.Join].
@@ -443,67 +572,4 @@ func Result[R any](t *Thread) (r R, err error) {
 		err = fmt.Errorf("durable: result of %s: %w", t.body.name, err)
 	}
 	return r, err
-}
-
-// Unpark lets the thread's next [Park], or the one it waits in, return. It does not block. An error matches [ErrDone] or [ErrMoved].
-func (t *Thread) Unpark() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.overLocked(); err != nil {
-		return err
-	}
-	if t.mu.permit {
-		return nil
-	}
-	if err := t.keepLocked(Entry{Thread: t.id, Op: OpUnpark}); err != nil {
-		return err
-	}
-	t.mu.permit = true
-	t.pokeLocked()
-	return nil
-}
-
-// Signal gives the thread a value that [Await] returns; those of one name are returned in the order in which they came. It returns when that
-// lasts, if the thread has a keeper, and does not block else. An error matches [ErrDone], [ErrMoved] or [ErrClosed], is about the value, or is the store's.
-func (t *Thread) Signal(name string, value any) error {
-	encoded, err := encode(value)
-	if err != nil {
-		return err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.overLocked(); err != nil {
-		return err
-	}
-	if err := t.keepLocked(Entry{Thread: t.id, Op: OpSignal, Name: name, Value: encoded}); err != nil {
-		return err
-	}
-	t.mu.inbox[name] = append(t.mu.inbox[name], encoded)
-	t.pokeLocked()
-	return nil
-}
-
-func (t *Thread) overLocked() error {
-	switch {
-	case t.mu.state == Done:
-		return ErrDone
-	case t.mu.state == Moved, t.mu.leave == toBytes:
-		return t.goneLocked()
-	}
-	return nil
-}
-
-// goneLocked is why nothing can be done with a thread that goes on elsewhere.
-func (t *Thread) goneLocked() error {
-	if t.builder.keeper != nil && !t.mu.sent {
-		return ErrClosed
-	}
-	return ErrMoved
-}
-
-// onIt reports whether the caller is the thread itself.
-func (t *Thread) onIt() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.mu.thread != nil && vthread.Current() == t.mu.thread
 }

@@ -1,4 +1,4 @@
-package durable
+package journal
 
 import (
 	"crypto/aes"
@@ -6,6 +6,7 @@ import (
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 )
@@ -15,33 +16,44 @@ type Keys struct{ all []key }
 
 // A key is what is derived from a secret.
 type key struct {
-	id   [8]byte // tells which of several it is, and nothing of the secret
+	id   [keyID]byte // tells which of several it is, and nothing of the secret
 	seal cipher.AEAD
 }
 
-const leastSecret = 16
+const (
+	leastSecret = 16
+	keyID       = 8
+)
+
+// IDs tell which keys they are, as [Header] does, and nothing of the secrets.
+func (k *Keys) IDs() (ids []string) {
+	for i := range k.all {
+		ids = append(ids, hex.EncodeToString(k.all[i].id[:]))
+	}
+	return ids
+}
 
 // NewKeys returns keys that are derived from secrets of at least 16 bytes. The first one signs and encrypts; each of them is accepted.
 func NewKeys(secrets ...[]byte) (*Keys, error) {
 	if len(secrets) == 0 {
-		return nil, errors.New("durable: keys: no secret")
+		return nil, errors.New("journal: keys: no secret")
 	}
 	k := &Keys{}
 	for _, secret := range secrets {
 		if len(secret) < leastSecret {
-			return nil, fmt.Errorf("durable: keys: a secret of %d bytes: at least %d", len(secret), leastSecret)
+			return nil, fmt.Errorf("journal: keys: a secret of %d bytes: at least %d", len(secret), leastSecret)
 		}
 		derived, err := hkdf.Key(sha256.New, secret, nil, "vtscope durable thread 1", 40)
 		if err != nil {
-			return nil, fmt.Errorf("durable: keys: %w", err)
+			return nil, fmt.Errorf("journal: keys: %w", err)
 		}
 		block, err := aes.NewCipher(derived[:32])
 		if err != nil {
-			return nil, fmt.Errorf("durable: keys: %w", err)
+			return nil, fmt.Errorf("journal: keys: %w", err)
 		}
 		gcm, err := cipher.NewGCM(block)
 		if err != nil {
-			return nil, fmt.Errorf("durable: keys: %w", err)
+			return nil, fmt.Errorf("journal: keys: %w", err)
 		}
 		one := key{seal: gcm}
 		copy(one.id[:], derived[32:])
@@ -62,7 +74,7 @@ func (k *Keys) sealed(header, text []byte) []byte {
 
 // opened is the opposite of sealed, for what follows the header.
 func (k *Keys) opened(header, sealed []byte) ([]byte, error) {
-	var id [8]byte
+	var id [keyID]byte
 	if copy(id[:], sealed) < len(id) {
 		return nil, ErrDamaged
 	}

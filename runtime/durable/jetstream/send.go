@@ -1,0 +1,159 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/vtscope/vtscope/runtime/durable"
+	"github.com/vtscope/vtscope/runtime/durable/journal"
+)
+
+// A sending is a signal or a permit that was sent, and of which nobody knows whether it arrived.
+//
+//	S1  Attempts that are made within the window have one id: the servers take one of them.
+//	S2  What is sent later was looked for before, and is sent again only if it has neither arrived nor been taken from the inbox.
+type sending struct {
+	id    string
+	began time.Time // the first attempt of its window
+	after uint64    // if it arrived, it is after this message of the stream
+}
+
+const (
+	window    = 2 * time.Minute // how long the servers know ids of messages: who asks twice within it has one message
+	giveUp    = window / 4      // when a sending tells that nobody has answered
+	unsent    = 10_000          // sendings that are remembered
+	unsentFor = time.Hour
+)
+
+// sendings are those of a store that a second call with the same content goes on with.
+type sendings struct {
+	sync.Mutex
+	n   int
+	all map[string][]sending // by content
+}
+
+// Send is that of a [durable.Shared].
+func (s *Store) Send(e journal.Entry) error {
+	root := rootOf(e.Thread)
+	data, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(s.hard, s.giveUp, durable.ErrUnanswered)
+	defer cancel()
+	begun := time.Now()
+	tell := func(what string, err error) error {
+		if errors.Is(err, durable.ErrUnanswered) {
+			what = fmt.Sprintf("%s, after %v", what, time.Since(begun).Round(time.Millisecond))
+		}
+		return fmt.Errorf("jetstream: inbox of tree %s: %s: %w", root, what, err)
+	}
+	p, again := s.sendings.remembered(string(data))
+	last, err := s.lastSurely(ctx, root)
+	switch {
+	case errors.Is(err, errNone):
+		return fmt.Errorf("jetstream: tree %s: %w", root, durable.ErrNone)
+	case err != nil && again:
+		s.sendings.remember(string(data), p)
+		return tell("it is not known whether it was taken", err)
+	case err != nil:
+		return tell("nothing was sent", err)
+	case last.head.State == over, last.head.Ended && e.Thread == root:
+		return fmt.Errorf("jetstream: tree %s: %w", root, durable.ErrDone)
+	}
+	switch {
+	case !again:
+		p = sending{s.nextID(), time.Now(), last.seq}
+	case time.Since(p.began) > window-2*giveUp: // S2
+		switch came, err := s.arrived(ctx, root, p); {
+		case errors.Is(err, durable.ErrUnknown):
+			return tell("others have come and were taken since", err)
+		case err != nil:
+			s.sendings.remember(string(data), p)
+			return tell("it is not known whether it was taken", err)
+		case came:
+			return nil
+		}
+		p.began = time.Now()
+	}
+	if _, err = s.publish(ctx, s.names.inbox(root), nats.Header{headerID: {p.id}}, data, nil); err == nil {
+		return nil
+	}
+	if errors.Is(err, durable.ErrUnanswered) {
+		s.sendings.remember(string(data), p)
+	}
+	if errors.Is(err, journal.ErrTooLarge) {
+		return tell("nothing was sent", err)
+	}
+	return tell("it is not known whether it was taken", err)
+}
+
+// arrived reports whether a sending is in a tree's inbox. The error matches [durable.ErrUnknown] if it may have been taken from there.
+func (s *Store) arrived(ctx context.Context, root string, p sending) (bool, error) {
+	at, err := s.surely(ctx, root)
+	if err != nil {
+		return false, err
+	}
+	if at.inbox > p.after {
+		all, err := s.messages(ctx, s.names.inbox(root), p.after+1)
+		if err != nil {
+			return false, fmt.Errorf("%w: %w", durable.ErrUnanswered, err)
+		}
+		for i := range all {
+			if all[i].header.Get(headerID) == p.id {
+				return true, nil
+			}
+		}
+		if len(all) == 0 || all[len(all)-1].seq < at.inbox { // they were taken since, or it is behind: the next call will tell
+			return false, fmt.Errorf("%w: %w", durable.ErrUnanswered, errBehind)
+		}
+	}
+	if at.tree == nil || at.tree.head.Inbox > p.after {
+		return false, durable.ErrUnknown
+	}
+	return false, nil
+}
+
+// remembered returns a sending of that text of which it is not known whether it arrived, and forgets it.
+func (x *sendings) remembered(text string) (p sending, ok bool) {
+	x.Lock()
+	defer x.Unlock()
+	all := x.all[text]
+	if len(all) == 0 {
+		return p, false
+	}
+	if x.n--; len(all) == 1 {
+		delete(x.all, text)
+	} else {
+		x.all[text] = all[1:]
+	}
+	return all[0], true
+}
+
+// remember notes a sending, as long as there is room.
+func (x *sendings) remember(text string, p sending) {
+	x.Lock()
+	defer x.Unlock()
+	if x.all == nil {
+		x.all = map[string][]sending{}
+	}
+	if x.n >= unsent {
+		x.n = 0
+		for text, all := range x.all {
+			if time.Since(all[len(all)-1].began) > unsentFor {
+				delete(x.all, text)
+			} else {
+				x.n += len(all)
+			}
+		}
+	}
+	if x.n < unsent {
+		x.n++
+		x.all[text] = append(x.all[text], p)
+	}
+}
