@@ -4,10 +4,21 @@ package durable
 import "time"
 
 type (
-	Thread   struct{}
-	Registry struct{}
-	Call     struct{}
+	Thread     struct{}
+	Registry   struct{}
+	Call       struct{}
+	Keeper     struct{}
+	Checkpoint struct{}
 )
+
+func (*Thread) ID() string                { return "" }
+func (*Thread) Signal(string, any) error  { return nil }
+func (*Keeper) Start(string) error        { return nil }
+func (*Checkpoint) Save(t *Thread, s int) {}
+
+func Start(r *Registry, name string, args any) (*Thread, error) { return nil, nil }
+
+func Now(t *Thread) time.Time { return time.Time{} }
 
 func Register[A, R any](r *Registry, name string, f func(t *Thread, args A) (R, error)) error {
 	return nil
