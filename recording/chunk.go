@@ -36,6 +36,8 @@ const (
 	sectionState
 	sectionDefinitions
 	sectionEvents
+	sectionLabels
+	sectionBlockers
 )
 
 // A chunkHead is the header of a chunk.

@@ -23,20 +23,22 @@ type needs struct {
 	strings map[flight.StringID]bool
 	stacks  map[flight.StackID]bool
 	kinds   map[uint32]bool
+
+	blockers map[flight.Blocker]bool // those that can have a name
 }
 
 func newNeeds() *needs {
-	return &needs{map[flight.StringID]bool{}, map[flight.StackID]bool{}, map[uint32]bool{}}
+	return &needs{map[flight.StringID]bool{}, map[flight.StackID]bool{}, map[uint32]bool{}, map[flight.Blocker]bool{}}
 }
 
-func (n *needs) reset() { clear(n.strings); clear(n.stacks); clear(n.kinds) }
+func (n *needs) reset() { clear(n.strings); clear(n.stacks); clear(n.kinds); clear(n.blockers) }
 
 // referring lists of each kind the fields that refer to something.
 var referring = func() (all [flight.KindCount][]flight.Field) {
 	for k := range all {
 		for _, f := range flight.Kinds[k].Fields {
 			switch f.Use {
-			case flight.FieldStack, flight.FieldString, flight.FieldUserKind:
+			case flight.FieldStack, flight.FieldString, flight.FieldUserKind, flight.FieldBlocker:
 				all[k] = append(all[k], f)
 			}
 		}
@@ -49,6 +51,10 @@ func (n *needs) event(e *Event, d Definitions) {
 		return
 	}
 	for _, f := range referring[e.Kind] {
+		if f.Use == flight.FieldBlocker {
+			n.blocker(flight.Blocker(e.Word(f)))
+			continue
+		}
 		v := uint32(e.Word(f))
 		if v == 0 && f.Use != flight.FieldUserKind {
 			continue
@@ -76,6 +82,7 @@ func (n *needs) state(s *State) {
 		if id := s.Threads[i].Stack; id != 0 {
 			n.stacks[id] = true
 		}
+		n.blocker(s.Threads[i].Blocker)
 	}
 }
 
@@ -217,26 +224,17 @@ type glossary struct {
 	strings map[flight.StringID]string
 	stacks  map[flight.StackID]flight.Stack
 	kinds   map[uint32]*flight.UserKindInfo
+
+	blockers map[flight.Blocker]string // names
 }
 
 func newGlossary() glossary {
-	return glossary{map[flight.StringID]string{}, map[flight.StackID]flight.Stack{}, map[uint32]*flight.UserKindInfo{}}
+	return glossary{map[flight.StringID]string{}, map[flight.StackID]flight.Stack{}, map[uint32]*flight.UserKindInfo{}, map[flight.Blocker]string{}}
 }
 
 // decode adds the definitions of a chunk.
 func (g *glossary) decode(c *cursor) error {
-	texts := []string{""}
-	for range c.count(1) {
-		texts = append(texts, safeText(c.text()))
-	}
-	word := func() string {
-		n := c.uvarint()
-		if n >= uint64(len(texts)) {
-			c.fail()
-			return ""
-		}
-		return texts[n]
-	}
+	word := c.words()
 	id := uint32(0)
 	for range c.count(2) {
 		id += uint32(c.uvarint())
@@ -345,4 +343,20 @@ func safeText(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// words reads a table of texts, and returns a function that reads the number of one and returns that: 0 is the empty text.
+func (c *cursor) words() func() string {
+	texts := []string{""}
+	for range c.count(1) {
+		texts = append(texts, safeText(c.text()))
+	}
+	return func() string {
+		n := c.uvarint()
+		if n >= uint64(len(texts)) {
+			c.fail()
+			return ""
+		}
+		return texts[n]
+	}
 }

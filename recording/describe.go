@@ -43,6 +43,8 @@ func (e *Event) fieldText(d Definitions, from time.Time, scope func(flight.Scope
 	switch f.Use {
 	case flight.FieldStack:
 		return CallPlace(d.Stack(flight.StackID(word)))
+	case flight.FieldBlocker:
+		return blockerText(d, word)
 	case flight.FieldString:
 		return quoted(d.String(flight.StringID(word)))
 	case flight.FieldText:
@@ -53,7 +55,11 @@ func (e *Event) fieldText(d Definitions, from time.Time, scope func(flight.Scope
 		if word == 0 {
 			return ""
 		}
-		return from.Add(time.Duration(word)).Local().Format("15:04:05.000")
+		at, now := from.Add(time.Duration(word)).Local(), from.Add(e.Time).Local()
+		if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
+			return at.Format("15:04:05.000")
+		}
+		return at.Format("2006-01-02 15:04:05.000")
 	case flight.FieldScope:
 		text := flight.FieldUses[f.Use].Text(word)
 		if scope != nil && word != 0 {

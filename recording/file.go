@@ -283,6 +283,10 @@ func (f *File) load(i int, all bool) (Info, *Batch, error) {
 			f.batch, err = f.events.decode(f.batch[:0], &in, c.first, int(c.events))
 			b.Events = f.batch
 			seen = uint32(len(b.Events))
+		case kind == sectionLabels:
+			b.LabelsAt, b.Labels, err = decodeLabels(&in)
+		case kind == sectionBlockers:
+			err = f.words.decodeBlockers(&in)
 		}
 		if err != nil {
 			return info, nil, fmt.Errorf("chunk %d: %w", c.number, err)

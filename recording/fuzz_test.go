@@ -17,6 +17,7 @@ func FuzzBody(f *testing.F) {
 		Threads: []Thread{{ID: 3, Name: "t", Stack: 9, State: flight.StateParked}}, Scopes: []Scope{{ID: 4, Name: "s"}},
 		Carriers: []Carrier{{1, 1}}, Scheduler: []Scheduler{{1, "default"}},
 	})
+	w.Label(1, []flight.LabelRow{{Thread: 3, Labels: []flight.Label{{Key: "k", Value: "v"}}, Cut: true}, {Thread: 5}})
 	w.Add(
 		Event{Time: 1, Kind: flight.EventThreadStart, Thread: 5, Arg: 3, Ref: 1}, Event{Time: 2, Kind: flight.EventMount, Thread: 5},
 		Event{Time: 3, Kind: flight.EventPark, Thread: 5, Ref: 12, Arg: 99, Code: 1}, Event{Time: 3, Kind: flight.EventUnmount, Thread: 5, Code: 1},

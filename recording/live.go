@@ -54,12 +54,22 @@ var errEnough = errors.New("enough")
 
 // Read gives batches as the process fills them, until f returns false, ctx ends, or the process ends; then it has given all. It blocks meanwhile. An error is of ctx
 // or of the flight file. It is called once at a time.
-func (l *Live) Read(ctx context.Context, f func(*Batch) bool) error {
-	_, err := watch(ctx, l.r, l.o, l, func(info Info, t *Tracker) sink {
+func (l *Live) Read(ctx context.Context, f func(*Batch) bool) error { return l.read(ctx, l.o, f) }
+
+// readFor is Read for who resets one tracker to each state, and does nothing else with it: of a million threads there are fewer copies then. With places states have
+// no threads, but where they are.
+func (l *Live) readFor(ctx context.Context, places bool, f func(*Batch) bool) error {
+	o := l.o
+	o.gives, o.places = true, places
+	return l.read(ctx, o, f)
+}
+
+func (l *Live) read(ctx context.Context, o Options, f func(*Batch) bool) error {
+	_, err := watch(ctx, l.r, o, l, func(info Info, t *Tracker) sink {
 		l.mu.Lock()
 		l.mu.info = info
 		l.mu.Unlock()
-		return &batcher{visit: f, state: t.State(), live: l}
+		return &batcher{visit: f, state: stateOf(t, o.gives), gives: o.gives, live: l}
 	})
 	switch {
 	case errors.Is(err, errEnough):
@@ -75,7 +85,15 @@ type batcher struct {
 	arranger
 	visit func(*Batch) bool
 	state *State // of the next batch; nil: it has none
+	gives bool   // states are given away
 	live  *Live
+}
+
+func stateOf(t *Tracker, gives bool) *State {
+	if gives {
+		return t.give()
+	}
+	return t.State()
 }
 
 func (b *batcher) give(events []Event) error {
@@ -100,7 +118,7 @@ func (b *batcher) Begin(s *State) error {
 		for i := range newer {
 			t.Apply(&newer[i])
 		}
-		s = t.State()
+		s = stateOf(t, b.gives)
 	}
 	b.state = s
 	return b.give(nil)
@@ -122,16 +140,19 @@ func (b *batcher) Miss(what string) {
 	b.live.mu.info.miss(what)
 }
 
+func (b *batcher) labelNow(*labelsNow) {} // who follows a process asks it
+
 func (b *batcher) CloseAt(time.Duration) error { return b.Flush(maxTime) }
 
 // liveDefinitions are those of a flight file.
 type liveDefinitions struct {
 	*flight.Reader
-	kinds map[uint32]*flight.UserKindInfo
+	kinds    map[uint32]*flight.UserKindInfo
+	blockers *blockerNames
 }
 
 func newLiveDefinitions(r *flight.Reader) liveDefinitions {
-	return liveDefinitions{r, map[uint32]*flight.UserKindInfo{}}
+	return liveDefinitions{r, map[uint32]*flight.UserKindInfo{}, &blockerNames{}}
 }
 
 func (d liveDefinitions) Stack(id flight.StackID) flight.Stack {

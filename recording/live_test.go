@@ -67,7 +67,7 @@ func TestASlowObserverLosesAndIsGivenTheStateAgain(t *testing.T) {
 	slow := &slowObserver{}
 	t.Cleanup(func() { slow.fast.Store(true) })
 	_, end := observeLive(t, r, slow)
-	for deadline := time.Now().Add(30 * time.Second); slow.resetsAfterLoss() == 0; {
+	for deadline := time.Now().Add(time.Minute); slow.resetsAfterLoss() == 0; {
 		if time.Now().After(deadline) {
 			t.Fatalf("no state after a loss; lost %d", slow.count())
 		}

@@ -16,6 +16,7 @@ type Moment struct {
 	state      *State
 	incomplete []string
 	lost       uint64
+	labels     []flight.LabelRow // of threads in state, in their order
 }
 
 // lookAhead is how far after a moment events are read that tell, at their end, of what went on at the moment.
@@ -30,6 +31,7 @@ func (f *File) At(ctx context.Context, at time.Duration) (*Moment, error) {
 	t := NewTracker(f)
 	m := &Moment{file: f, at: f.info.From.Add(at)}
 	pinned := map[flight.ThreadID]pin{}
+	labels := map[flight.ThreadID]flight.LabelRow{}
 	taken := false
 	if err := f.ReadSince(ctx, at, func(b *Batch) bool {
 		if !taken {
@@ -38,6 +40,11 @@ func (f *File) At(ctx context.Context, at time.Duration) (*Moment, error) {
 				m.lost = 0
 			}
 			m.lost += b.Lost
+		}
+		for _, row := range b.Labels { // what was read after the moment is taken for that of then, as far as nothing was read before
+			if _, ok := labels[row.Thread]; !ok && len(labels) < maxLabelled || ok && b.LabelsAt <= at {
+				labels[row.Thread] = row
+			}
 		}
 		for i := range b.Events {
 			e := &b.Events[i]
@@ -66,7 +73,11 @@ func (f *File) At(ctx context.Context, at time.Duration) (*Moment, error) {
 		if p, ok := pinned[th.ID]; ok && th.State == flight.StateMounted {
 			th.State, th.Reason, th.Stack, th.Since = flight.StatePinned, p.reason, p.stack, p.since
 		}
+		if row := labels[th.ID]; len(row.Labels) > 0 {
+			m.labels = append(m.labels, row)
+		}
 	}
+	slices.SortFunc(m.labels, byThread)
 	m.tellMissing()
 	return m, nil
 }
@@ -200,8 +211,21 @@ func (m *Moment) Stack(id flight.StackID) (flight.Stack, error) {
 // Rings returns none: what carriers were seen to be held by is in the states of threads.
 func (m *Moment) Rings() ([]flight.RingRow, error) { return nil, nil }
 
-// Blockers returns none: their names are not recorded.
-func (m *Moment) Blockers() ([]flight.BlockerRow, error) { return nil, nil }
+// Blockers returns the names of those that threads wait for. More of them is not recorded.
+func (m *Moment) Blockers() (rows []flight.BlockerRow, _ error) {
+	seen := map[flight.Blocker]bool{}
+	for i := range m.state.Threads {
+		b := m.state.Threads[i].Blocker
+		if name := m.file.BlockerName(b); name != "" && !seen[b] {
+			seen[b] = true
+			rows = append(rows, flight.BlockerRow{Blocker: b, Name: name})
+		}
+	}
+	return rows, nil
+}
+
+// Labels returns the labels that threads had from the program: of those that lived when the recorder looked, now and then. They belong to the moment.
+func (m *Moment) Labels() ([]flight.LabelRow, error) { return m.labels, nil }
 
 // Lost returns nothing: what the process itself could not record is told by Incomplete.
 func (m *Moment) Lost() flight.Lost { return flight.Lost{} }

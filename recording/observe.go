@@ -1,6 +1,9 @@
 package recording
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // An Observer is told what a process does, in order, on one goroutine. Nothing that it is given is valid after the call.
 type Observer interface {
@@ -14,11 +17,27 @@ type Observer interface {
 	Flush(t *Tracker)
 }
 
+// An observer with this method that returns true asks of threads only which scope they are in.
+type sparing interface{ PlacesOnly() bool }
+
+func needsThreads(o Observer) bool {
+	s, ok := o.(sparing)
+	return !ok || !s.PlacesOnly()
+}
+
 // Observe reads a source with one [Tracker] for all observers, until it ends or ctx does. It blocks meanwhile, and starts no goroutine of its own. Observers that
 // are slow make those beside them wait, and a [Live] lose events; which are counted.
+//
+// If all observers have a method PlacesOnly() bool that returns true, what a [Live] tells of a thread is its id and scope: then a million threads take 21 MB. No
+// [Change] has a thread then, and no thread a slot.
 func Observe(ctx context.Context, src Source, observers ...Observer) error {
 	t := NewTracker(src)
-	return src.Read(ctx, func(b *Batch) bool {
+	read := src.Read
+	if l, ok := src.(*Live); ok {
+		places := !slices.ContainsFunc(observers, needsThreads)
+		read = func(ctx context.Context, f func(*Batch) bool) error { return l.readFor(ctx, places, f) }
+	}
+	return read(ctx, func(b *Batch) bool {
 		if b.Lost > 0 {
 			for _, o := range observers {
 				o.Lost(b.Lost)

@@ -18,6 +18,9 @@ type Options struct {
 	// Every is how old events get before they are written, and so what is missing after the recorder was killed. Default: 2 s.
 	Every time.Duration
 
+	labels  bool          // read those of threads
+	places  bool          // states have no threads, but where they are
+	gives   bool          // whoever reads them resets a tracker to them, no more
 	waiting int64         // most events that are not taken yet
 	idle    time.Duration // longest pause between two polls of a process that does nothing; 0: maxPause
 }
@@ -56,7 +59,7 @@ func Record(ctx context.Context, r *flight.Reader, w io.Writer, o Options) (Repo
 	if o.Every < 0 || o.For < 0 {
 		return Report{}, fmt.Errorf("recording: negative duration in %+v", o)
 	}
-	o.Every, o.waiting = cmp.Or(o.Every, 2*time.Second), maxWaiting
+	o.Every, o.waiting, o.labels = cmp.Or(o.Every, 2*time.Second), maxWaiting, true
 	var out *Writer
 	defs := newLiveDefinitions(r)
 	ended, err := watch(ctx, r, o, defs, func(info Info, t *Tracker) sink {
@@ -122,7 +125,8 @@ type polled struct {
 	lost   uint64
 	upTo   time.Duration // all that happened before is in this poll or was in one before, but for what comes late
 	missed []string
-	state  *State // nil, or a state read since the poll before
+	labels *labelsNow // nil: they were not read since the poll before
+	state  *State     // nil, or a state read since the poll before
 }
 
 type stateRead struct {
@@ -149,6 +153,10 @@ type poller struct {
 	read    time.Time
 	begun   time.Time // when the first state was there, with which a recording begins; zero: not yet
 	dirty   bool      // events were lost since the last state
+
+	labelling chan labelsRead // labels are being read, and will be in it; nil: they are not
+	labelled  time.Time       // when they were read last,
+	labelRest time.Duration   // and how long they are not read again
 }
 
 func (p *poller) run(ctx context.Context) {
@@ -202,7 +210,7 @@ func (p *poller) tune() {
 func (p *poller) readState() {
 	p.reading, p.dirty = true, false
 	go func() {
-		s, missing, err := readState(context.Background(), p.r, p.c)
+		s, missing, err := readState(context.Background(), p.r, p.c, &p.o)
 		p.states <- stateRead{s, missing, err}
 	}()
 }
@@ -222,6 +230,9 @@ func (p *poller) poll(last bool) {
 				p.took(&m, <-p.states)
 			}
 		}
+	}
+	if p.o.labels {
+		p.pollLabels(&m, last)
 	}
 	m.upTo = p.c.time(p.tick) + time.Since(p.tuned)
 	var into []Event

@@ -27,6 +27,7 @@ type follower struct {
 	polls   int
 	quiet   int               // polls in a row that found nothing
 	heads   []flight.RingHead // for reuse
+	raw     []flight.Event    // for reuse
 	dropped uint64            // by the process, when it was looked at last
 
 	full    float64      // the fullest ring of the last poll, as part of its size
@@ -126,7 +127,10 @@ const (
 func (f *follower) read(g *ringRead, events []Event, lost uint64) ([]Event, uint64) {
 	began := g.next
 	for {
-		raw, next, gone, err := f.r.Events(g.index, g.next, maxPoll)
+		raw, next, gone, err := f.r.EventsInto(f.raw, g.index, g.next, maxPoll)
+		if cap(raw) > cap(f.raw) {
+			f.raw = raw
+		}
 		lost += gone
 		if err != nil {
 			f.problem = err.Error()
@@ -197,9 +201,13 @@ func (e *Event) shift(by time.Duration) {
 // maxDetails bounds the threads of which a state has what takes longer to read: when they were made, and by whom.
 const maxDetails = 20_000
 
-// readState reads what all threads and scopes do. It takes a while: what it says of one is of a moment after At. missing says what it lacks.
-func readState(ctx context.Context, r *flight.Reader, c *clock) (s *State, missing []string, err error) {
+// maxExpected bounds the threads for which there is room before they are there: nothing in a file is trusted.
+const maxExpected = 1 << 20
+
+// readState reads what all threads and scopes do, as the options want it. It takes a while: what it says of one is of a moment after At. missing says what it lacks.
+func readState(ctx context.Context, r *flight.Reader, c *clock, o *Options) (s *State, missing []string, err error) {
 	s = &State{At: c.time(r.Now())}
+	expected := min(max(r.Process().Threads, 0), maxExpected)
 	note := func(err error) {
 		if err != nil {
 			missing = append(missing, err.Error())
@@ -222,7 +230,14 @@ func readState(ctx context.Context, r *flight.Reader, c *clock) (s *State, missi
 		}
 		s.Scopes = append(s.Scopes, sc)
 	}
-	torn, err := r.Threads(ctx, func(rows []flight.ThreadRow) {
+	if o.gives {
+		s.held = NewTracker(nil) // there is no event for it before another one has what it has
+		s.held.Reset(&State{At: s.At, Scopes: s.Scopes})
+		s.Scopes = nil
+	}
+	var read []Thread // those of State, or some that held is given next
+	n := 0
+	visit := func(rows []flight.ThreadRow) {
 		for i := range rows {
 			row := &rows[i]
 			th := Thread{
@@ -231,18 +246,41 @@ func readState(ctx context.Context, r *flight.Reader, c *clock) (s *State, missi
 				Scheduler: row.Scheduler,
 			}
 			th.Created = th.Since
-			if len(s.Threads) < maxDetails {
+			if n++; n <= maxDetails {
 				if d, err := r.ThreadDetail(row.Index); err == nil && d.ID == row.ID {
 					th.Created, th.Creator = c.time(d.Created), d.Creator
 				}
 			}
-			s.Threads = append(s.Threads, th)
+			if read = append(read, th); o.gives && len(read) == blockSlots {
+				s.held.add(read)
+				read = read[:0]
+			}
 		}
-	})
+	}
+	switch {
+	case o.places:
+		table := newIDTable[flight.ScopeID](expected)
+		s.held.places = &table
+		visit = func(rows []flight.ThreadRow) {
+			for i := range rows {
+				table.put(rows[i].ID, byIndex[rows[i].Scope])
+			}
+		}
+	case o.gives:
+		read, s.held.byID = make([]Thread, 0, blockSlots), newIDTable[int32](expected)
+	default:
+		read = make([]Thread, 0, expected)
+	}
+	torn, err := r.Threads(ctx, visit)
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
 	note(err)
+	if o.gives {
+		s.held.add(read)
+	} else {
+		s.Threads = read
+	}
 	if torn > 0 {
 		missing = append(missing, "thread records changed while they were read, and are left out")
 	}
@@ -257,6 +295,10 @@ func readState(ctx context.Context, r *flight.Reader, c *clock) (s *State, missi
 	note(err)
 	for i := range schedulers {
 		s.Scheduler = append(s.Scheduler, Scheduler{schedulers[i].ID, schedulers[i].Name})
+	}
+	if o.gives {
+		s.held.serve(s)
+		s.Carriers, s.Scheduler = nil, nil
 	}
 	return s, missing, nil
 }

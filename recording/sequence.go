@@ -14,6 +14,7 @@ type sink interface {
 	Start() error // gives the state that the stretch begins with
 	Add(...Event)
 	Lose(n uint64)
+	labelNow(*labelsNow)
 	Begin(*State) error
 	Miss(what string)
 	Pending() int
@@ -34,10 +35,11 @@ type sequencer struct {
 	before []Event // what came before there was a state to begin with, the newest
 	most   int     // of them
 	lost   uint64
+	labels *labelsNow // that came before
 	out    sink
-	first  *Tracker      // the state at the beginning, as long as events from before may come
-	from   time.Duration // of the stretch, by the clock
-	upTo   time.Duration // of the last poll
+	first  *idTable[struct{}] // the threads at the beginning, as long as events from before may come; else nil
+	from   time.Duration      // of the stretch, by the clock
+	upTo   time.Duration      // of the last poll
 	wrote  time.Time
 }
 
@@ -46,6 +48,7 @@ func (q *sequencer) take(m *polled) error {
 	if q.out == nil {
 		q.before = append(q.before, m.events...)
 		q.lost += m.lost
+		q.labels = cmp.Or(m.labels, q.labels)
 		if n := len(q.before); n > q.most {
 			q.lost += uint64(n / 2)
 			q.before = slices.Delete(q.before, 0, n/2)
@@ -60,7 +63,7 @@ func (q *sequencer) take(m *polled) error {
 		for i := range m.events {
 			ev := &m.events[i]
 			ev.shift(q.from)
-			if ev.Kind == flight.EventThreadStart && ev.Time < 0 && (q.first == nil || q.first.Thread(ev.Thread) == nil) {
+			if ev.Kind == flight.EventThreadStart && ev.Time < 0 && (q.first == nil || q.first.find(ev.Thread) == nil) {
 				continue // it came late: the thread had ended before the beginning
 			}
 			q.out.Add(*ev)
@@ -69,6 +72,8 @@ func (q *sequencer) take(m *polled) error {
 			q.first = nil
 		}
 		q.out.Lose(m.lost)
+		m.labels.shift(q.from)
+		q.out.labelNow(m.labels)
 		if m.state != nil {
 			m.state.shift(q.from)
 			if err := q.out.Begin(m.state); err != nil {
@@ -134,7 +139,7 @@ func (q *sequencer) begin(m *polled) error {
 	if row, err := q.r.Settings(); err == nil && row.Known {
 		info.Settings = row.Name
 	}
-	q.first, q.out = t, q.open(info, t)
+	q.first, q.out = t.ids(), q.open(info, t)
 	if q.held && q.holds != 0 {
 		q.out.Miss("of threads that were moved before, what they waited for at the beginning is not known")
 	}
@@ -146,6 +151,9 @@ func (q *sequencer) begin(m *polled) error {
 	}
 	q.before = nil
 	q.wrote = time.Now()
+	q.labels.shift(q.from)
+	q.out.labelNow(q.labels)
+	q.labels = nil
 	err := q.out.Start()
 	q.out.Lose(q.lost)
 	if now == nil || err != nil {
@@ -210,6 +218,9 @@ func (q *sequencer) end() error {
 // shift moves a state to another beginning.
 func (s *State) shift(by time.Duration) {
 	s.At -= by
+	if s.held != nil {
+		s.held.shift(by)
+	}
 	for i := range s.Threads {
 		s.Threads[i].shift(by)
 	}
@@ -218,9 +229,26 @@ func (s *State) shift(by time.Duration) {
 	}
 }
 
+func (l *labelsNow) shift(by time.Duration) {
+	if l != nil {
+		l.at -= by
+	}
+}
+
 func (t *Tracker) shift(by time.Duration) {
 	t.at -= by
-	t.Threads(func(th *Thread) bool { th.shift(by); return true })
+	for i := range t.blocks {
+		b := &t.blocks[i]
+		for k := range b.still {
+			b.still[k].since -= by
+		}
+		if b.full == nil {
+			continue
+		}
+		for k := range b.full {
+			b.full[k].shift(by)
+		}
+	}
 	for _, sc := range t.scopes {
 		sc.shift(by)
 	}

@@ -41,7 +41,11 @@ type Batch struct {
 	// reader may begin there.
 	State  *State
 	Events []Event
-	Lost   uint64 // events that are missing before or among these
+	// Labels are those that threads of State and Events have from the program, in the order of the threads, as far as other ones were read since the batch before; with a State also
+	// those of its threads. A row without any is of a thread that has none any more. They are read now and then, and so may come after events of the thread. A [Live] has none.
+	Labels   []flight.LabelRow
+	LabelsAt time.Duration // when they were read
+	Lost     uint64        // events that are missing before or among these
 }
 
 // An Event is a [flight.Event] with all it came with.
@@ -64,6 +68,8 @@ type State struct {
 	Scopes    []Scope       // the root scope first; a parent before its children
 	Carriers  []Carrier
 	Scheduler []Scheduler
+
+	held *Tracker // instead of all but At, of a [Live] that [Observe] reads: the next tracker that is reset to it has what this one had
 }
 
 // A Thread is what is known of a live thread.

@@ -18,13 +18,16 @@ type Strings interface {
 //	T3  An event that is older than what is known of its thread moves nothing: it came late, and what followed it is known.
 //	T4  A thread that was not seen to start has its id in ended when it has ended, for as long as maxEnded others: its start may come late, also after
 //	    [Tracker.Reset]. Ids are not used again.
+//	T5  With places no thread is in slots or byID.
 type Tracker struct {
 	strings Strings
 	at      time.Duration
-	blocks  []*[blockSlots]tracked
+	blocks  []block
 	used    int // slots ever used
 	free    []int32
-	byID    map[flight.ThreadID]int32
+	byID    idTable[int32]
+	places  *idTable[flight.ScopeID] // of the live threads, if no more is to be known of them; else nil
+	asked   Thread                   // what Thread returned last, with places
 
 	scopes   map[flight.ScopeID]*Scope
 	byRecord map[flight.ScopeIndex]flight.ScopeID
@@ -72,12 +75,20 @@ func NewTracker(s Strings) *Tracker {
 
 // Reset makes the tracker know what s says, and nothing else. Slots are given anew, and what [Tracker.Thread] has returned means nothing any more.
 func (t *Tracker) Reset(s *State) {
-	for i := range t.used {
-		t.slot(int32(i)).live = false
+	if s.held != nil {
+		strings, ended := t.strings, t.ended
+		*t, s.held = *s.held, nil
+		t.strings, t.ended, t.named = strings, ended, memory[string]{most: maxNamed}
+		return
 	}
+	for i := range t.blocks {
+		t.blocks[i].clear()
+	}
+	needed := min(len(t.blocks), len(s.Threads)/blockSlots+1)
+	clear(t.blocks[needed:])
 	*t = Tracker{
-		strings: t.strings, at: s.At, blocks: t.blocks,
-		byID:     make(map[flight.ThreadID]int32, len(s.Threads)),
+		strings: t.strings, at: s.At, blocks: t.blocks[:needed],
+		byID:     t.byID.renewed(len(s.Threads)),
 		scopes:   make(map[flight.ScopeID]*Scope, len(s.Scopes)+1),
 		byRecord: map[flight.ScopeIndex]flight.ScopeID{},
 		carriers: make(map[flight.CarrierID]flight.SchedulerID, len(s.Carriers)),
@@ -88,15 +99,30 @@ func (t *Tracker) Reset(s *State) {
 	for _, sc := range s.Scopes {
 		t.open(sc)
 	}
-	for i := range s.Threads {
-		if s.Threads[i].ID == 0 {
+	t.add(s.Threads)
+	t.serve(s)
+}
+
+// add makes threads of a state known.
+func (t *Tracker) add(threads []Thread) {
+	for left := threads; len(left) > 0; left = left[min(len(left), blockSlots):] {
+		if t.keepStill(left) {
 			continue
 		}
-		th := t.slotOf(s.Threads[i].ID)
-		slot := th.Slot
-		th.Thread = s.Threads[i]
-		th.Slot, th.started = slot, true
+		for i := range left[:min(len(left), blockSlots)] {
+			if left[i].ID == 0 {
+				continue
+			}
+			th := t.slotOf(left[i].ID)
+			slot := th.Slot
+			th.Thread = left[i]
+			th.Slot, th.started = slot, true
+		}
 	}
+}
+
+// serve takes the carriers and schedulers of a state.
+func (t *Tracker) serve(s *State) {
 	for _, c := range s.Carriers {
 		t.carriers[c.ID] = c.Scheduler
 	}
@@ -107,11 +133,31 @@ func (t *Tracker) Reset(s *State) {
 func (t *Tracker) At() time.Duration { return t.at }
 
 // Len returns how many threads live, and Slots how many slots there are: each Slot is less.
-func (t *Tracker) Len() int   { return len(t.byID) }
+func (t *Tracker) Len() int {
+	if t.places != nil {
+		return t.places.used
+	}
+	return t.byID.used
+}
 func (t *Tracker) Slots() int { return t.used }
 
-// Thread returns a live thread, or nil. It is valid until the thread ends.
+// ids returns the live threads.
+func (t *Tracker) ids() *idTable[struct{}] {
+	all := newIDTable[struct{}](t.Len())
+	t.Threads(func(th *Thread) bool { all.put(th.ID, struct{}{}); return true })
+	return &all
+}
+
+// Thread returns a live thread, or nil. It is valid until the thread ends; of one whose scope alone is known ([Observe]) until the next call.
 func (t *Tracker) Thread(id flight.ThreadID) *Thread {
+	if t.places != nil {
+		scope := t.places.find(id)
+		if scope == nil {
+			return nil
+		}
+		t.asked = placed(id, *scope)
+		return &t.asked
+	}
 	if th := t.find(id); th != nil {
 		return &th.Thread
 	}
@@ -124,11 +170,31 @@ func (t *Tracker) Scope(id flight.ScopeID) *Scope { return t.scopes[id] }
 // Scheduler returns the scheduler of a carrier, 0 if it is not known.
 func (t *Tracker) Scheduler(c flight.CarrierID) flight.SchedulerID { return t.carriers[c] }
 
-// Threads calls f with each live thread, in the order of slots, until it returns false.
+// Threads calls f with each live thread, in the order of slots, until it returns false. The thread is valid during the call, and is not to be changed.
 func (t *Tracker) Threads(f func(*Thread) bool) {
-	for i := range t.used {
-		if th := t.slot(int32(i)); th.live && !f(&th.Thread) {
-			return
+	if t.places != nil {
+		var th Thread
+		t.places.all(func(id flight.ThreadID, scope flight.ScopeID) bool {
+			th = placed(id, scope)
+			return f(&th)
+		})
+		return
+	}
+	var asked Thread
+	for i := range t.blocks {
+		b := &t.blocks[i]
+		for k := range b.still {
+			if asked = b.still[k].thread(i*blockSlots + k); !f(&asked) {
+				return
+			}
+		}
+		if b.full == nil {
+			continue
+		}
+		for k := range b.full {
+			if th := &b.full[k]; th.live && !f(&th.Thread) {
+				return
+			}
 		}
 	}
 }
@@ -143,9 +209,9 @@ func (t *Tracker) Scopes(f func(*Scope) bool) {
 	}
 }
 
-// State returns a copy of all that is known.
+// State returns a copy of all that is known. Of a tracker with places there is none.
 func (t *Tracker) State() *State {
-	s := &State{At: t.at, Threads: make([]Thread, 0, len(t.byID)), Scopes: make([]Scope, 0, len(t.scopes))}
+	s := &State{At: t.at, Threads: make([]Thread, 0, t.byID.used), Scopes: make([]Scope, 0, len(t.scopes))}
 	t.Threads(func(th *Thread) bool { s.Threads = append(s.Threads, *th); return true })
 	t.tidy()
 	for _, id := range t.order {
@@ -158,19 +224,28 @@ func (t *Tracker) State() *State {
 	return s
 }
 
-func (t *Tracker) slot(i int32) *tracked { return &t.blocks[i/blockSlots][i%blockSlots] }
+// give returns all that is known, for another tracker. This one must not be used any more.
+func (t *Tracker) give() *State { return &State{At: t.at, held: t} }
+
+func (t *Tracker) slot(i int32) *tracked {
+	b := &t.blocks[i/blockSlots]
+	if b.full == nil {
+		b.expand(int(i) / blockSlots * blockSlots)
+	}
+	return &b.full[i%blockSlots]
+}
 
 func (t *Tracker) find(id flight.ThreadID) *tracked {
-	if i, ok := t.byID[id]; ok {
-		return t.slot(i)
+	if i := t.byID.find(id); i != nil {
+		return t.slot(*i)
 	}
 	return nil
 }
 
 // slotOf returns the thread of an id, which gets a slot if it has none.
 func (t *Tracker) slotOf(id flight.ThreadID) *tracked {
-	if i, ok := t.byID[id]; ok {
-		return t.slot(i)
+	if th := t.find(id); th != nil {
+		return th
 	}
 	var i int32
 	if n := len(t.free); n > 0 {
@@ -179,10 +254,10 @@ func (t *Tracker) slotOf(id flight.ThreadID) *tracked {
 	} else {
 		i = int32(t.used)
 		if t.used++; t.used > len(t.blocks)*blockSlots {
-			t.blocks = append(t.blocks, new([blockSlots]tracked))
+			t.blocks = append(t.blocks, block{})
 		}
 	}
-	t.byID[id] = i
+	t.byID.put(id, i)
 	th := t.slot(i)
 	*th = tracked{live: true, Thread: Thread{ID: id, Carrier: flight.NoCarrier, Slot: int(i)}}
 	return th
@@ -191,10 +266,15 @@ func (t *Tracker) slotOf(id flight.ThreadID) *tracked {
 // Apply takes note of an event. Events of kinds that move no thread change nothing but names and scopes; one of a thread that was never seen makes it known.
 func (t *Tracker) Apply(e *Event) Change {
 	t.at = max(t.at, e.Time)
+	if t.places != nil && t.place(e) {
+		return Change{}
+	}
 	switch e.Kind {
 	case flight.EventMount, flight.EventPark, flight.EventUnmount, flight.EventUnpark, flight.EventYield, flight.EventThreadEnd,
 		flight.EventThreadStart, flight.EventSubmitFailed:
 		return t.move(e)
+	case flight.EventDurableHibernate, flight.EventDurableResume, flight.EventDurablePark, flight.EventDurableLeave:
+		return t.hibernation(e)
 	case flight.EventPinned:
 		if th := t.find(e.Thread); th != nil {
 			th.Pins++
@@ -249,6 +329,28 @@ func (t *Tracker) move(e *Event) Change {
 	if th.Scheduler == 0 && e.Kind == flight.EventMount {
 		th.Scheduler = t.carriers[e.Carrier]
 	}
+	return c
+}
+
+// hibernation applies an event of a durable thread. One that hibernates is a thread of its own, which ends when that goes on, or leaves the process.
+func (t *Tracker) hibernation(e *Event) Change {
+	th := t.find(e.Thread)
+	switch {
+	case e.Kind == flight.EventDurableHibernate && th == nil && e.Thread != 0:
+		th = t.slotOf(e.Thread)
+		th.Created = e.Time
+		th.Name, _ = t.named.take(e.Thread)
+	case th == nil || th.State != flight.StateHibernated:
+		return Change{}
+	}
+	c := Change{Thread: &th.Thread, From: th.State, Reason: th.Reason, Stack: th.Stack, Blocker: th.Blocker, Since: th.Since, For: e.Time - th.Since}
+	if e.Kind != flight.EventDurableHibernate {
+		th.enter(flight.StateDone, e.Time)
+		t.end(th)
+		return c
+	}
+	th.enter(flight.StateHibernated, e.Time)
+	th.Reason, th.Stack, th.Blocker = e.Code, flight.StackID(e.Ref), flight.Blocker(e.Arg)&^limited
 	return c
 }
 
@@ -377,7 +479,7 @@ const limited = flight.Blocker(1 << 63)
 // end frees the slot of a thread. What it was stays readable until the slot is used again.
 func (t *Tracker) end(th *tracked) {
 	th.live = false
-	delete(t.byID, th.ID)
+	t.byID.remove(th.ID)
 	t.free = append(t.free, int32(th.Slot))
 	if !th.started {
 		t.ended.put(th.ID, struct{}{})

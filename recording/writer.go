@@ -15,6 +15,7 @@ import (
 //	W3  The first chunk has a state, and so has the first after [Writer.Begin], after what [Writer.next] says, and after stateEvery bytes.
 type Writer struct {
 	arranger
+	labelBook
 	out     io.Writer
 	info    Info
 	defs    Definitions
@@ -101,6 +102,7 @@ func (w *Writer) WriteBatch(b *Batch) error {
 		w.keyframe = true
 	}
 	w.Lose(b.Lost)
+	w.Label(b.LabelsAt, b.Labels)
 	for i := range b.Events {
 		e := b.Events[i]
 		e.More = slices.Clone(e.More)
@@ -153,23 +155,35 @@ func (w *Writer) write(events []Event, flags uint16) error {
 	w.part = encodeInfo(w.part[:0], &w.info)
 	w.buf = appendSection(w.buf, sectionInfo, w.part)
 	due := w.next != nil && w.next()
+	var s *State
 	if w.keyframe || due || w.since >= max(stateEvery, stateTimes*w.stateful) {
-		s := w.tracker.State()
+		s = w.tracker.State()
 		w.needs.state(s)
 		w.part = encodeState(w.part[:0], s)
 		before := len(w.buf)
 		w.buf = w.deflater.appendSection(w.buf, sectionState, w.part)
 		w.stateful, w.since, w.keyframe = len(w.buf)-before, 0, false
-		w.written.StateBytes += uint64(w.stateful)
 		h.flags |= chunkHasState
+	}
+	before := len(w.buf)
+	if rows := w.takeLabels(s); len(rows) > 0 {
+		w.part = encodeLabels(w.part[:0], w.read, rows)
+		w.buf = w.deflater.appendSection(w.buf, sectionLabels, w.part)
+	}
+	if s != nil {
+		w.stateful += len(w.buf) - before
+		w.written.StateBytes += uint64(w.stateful)
 	}
 	for i := range events {
 		w.tracker.Apply(&events[i])
 		w.needs.event(&events[i], w.defs)
 	}
 	w.part = w.needs.encode(w.part[:0], w.defs)
-	before := len(w.buf)
+	before = len(w.buf)
 	w.buf = w.deflater.appendSection(w.buf, sectionDefinitions, w.part)
+	if w.part = w.needs.encodeBlockers(w.part[:0], w.defs); len(w.part) > 0 {
+		w.buf = w.deflater.appendSection(w.buf, sectionBlockers, w.part)
+	}
 	w.written.DefinitionBytes += uint64(len(w.buf) - before)
 	if len(events) > 0 {
 		w.part = w.encoder.encode(w.part[:0], h.first, events)
