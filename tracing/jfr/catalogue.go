@@ -47,6 +47,15 @@ var likenesses = [flight.KindCount]*likeness{
 			{[]field{is(typeString, "exceptionMessage", "Exception Message")}, func(w *writer, b []byte, m *moment) []byte { return w.pooled(b, reasonText(flight.ReasonRejected)) }},
 		},
 	},
+	// A pause of the JDK is one of several of a cycle; ours is their sum.
+	flight.EventGC: {
+		name: "jdk.GCPhasePause", label: "GC Phase Pause", category: []string{"Java Virtual Machine", "GC", "Phases"},
+		columns: []column{
+			{[]field{is(typeInt, "gcId", "GC Identifier")}, func(_ *writer, b []byte, m *moment) []byte { return appendVarint(b, uint64(m.Ref)) }},
+			{[]field{is(typeString, "name", "Name")}, func(w *writer, b []byte, _ *moment) []byte { return w.pooled(b, "all pauses of the cycle") }},
+		},
+		without: []string{"cycle"},
+	},
 }
 
 // more are columns of kinds that the catalogue has not, because they are told by other events.

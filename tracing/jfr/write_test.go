@@ -21,6 +21,7 @@ import (
 var typeNames = map[flight.Kind]string{
 	flight.EventThreadStart: "jdk.VirtualThreadStart", flight.EventThreadEnd: "jdk.VirtualThreadEnd", flight.EventPinned: "jdk.VirtualThreadPinned",
 	flight.EventSubmitFailed: "jdk.VirtualThreadSubmitFailed",
+	flight.EventGC:           "jdk.GCPhasePause",
 }
 
 // typeName returns the type that events of a kind become; those of the program's own are of "cart.Checkout" in these tests.
@@ -67,8 +68,8 @@ func TestEveryKindIsExportedAsOftenAsItHappened(t *testing.T) {
 			all += n
 		}
 	}
-	if uint64(all) != stats.Events || stats.Threads != 3 {
-		t.Errorf("statistics: got %d events of %d threads, want %d of 3", stats.Events, stats.Threads, all)
+	if uint64(all) != stats.Events || stats.Threads != 4 {
+		t.Errorf("statistics: got %d events of %d threads, want %d of 4", stats.Events, stats.Threads, all)
 	}
 	if len(stats.LeftOut) != 0 {
 		t.Errorf("left out: got %q, want nothing", stats.LeftOut)
@@ -278,7 +279,7 @@ func TestMountsTellTheTimeInTheQueueAndUnmountsTheTimeOnTheCarrier(t *testing.T)
 	if want := []int64{2, 2, 3, 1, 1, 1}; !slices.Equal(queued, want) {
 		t.Errorf("queue times: got %v ms, want %v", queued, want)
 	}
-	if want := []int64{8, 29, 1, 1, 1, 61}; !slices.Equal(ran, want) {
+	if want := []int64{8, 29, 1, 1, 1, 71}; !slices.Equal(ran, want) {
 		t.Errorf("run times: got %v ms, want %v", ran, want)
 	}
 }

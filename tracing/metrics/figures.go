@@ -22,12 +22,14 @@ type Process struct {
 	Key  string // tells it from all others, also from one with the same pid
 	Gone bool   // what it counted stays; what it is doing is nothing any more
 
-	At         time.Time // of the counts
-	Counts     flight.Counts
-	Lost       flight.Lost
-	Schedulers []flight.SchedulerRow
-	PinSites   []flight.PinSite
-	Size       int64 // of the flight file, in bytes; 0: not known
+	At           time.Time // of the counts
+	Counts       flight.Counts
+	Lost         flight.Lost
+	Schedulers   []flight.SchedulerRow
+	PinSites     []flight.PinSite
+	Durable      *flight.DurableTotals        // nil: it has had no durable threads
+	DurableWaits [flight.DurableWaitCount]int // of those that it has, by what they wait for
+	Size         int64                        // of the flight file, in bytes; 0: not known
 
 	Snapshot *dump.Snapshot // the newest; nil: none yet
 	Findings map[string]int // by name of the check; nil: nobody looks for any

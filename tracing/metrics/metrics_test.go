@@ -71,9 +71,9 @@ func collect(t *testing.T, f *flighttest.File, o metrics.Options) (*metrics.Coll
 
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("within 30 s there was not %s", what)
+			t.Fatalf("within a minute there was not %s", what)
 		}
 	}
 }

@@ -62,6 +62,9 @@ var outlierKinds = func() (kinds [flight.KindCount]bool) {
 	return kinds
 }()
 
+// PlacesOnly tells [recording.Observe] that where threads are is enough, unless their spans are asked for too.
+func (o *outliers) PlacesOnly() bool { return o.traces == nil }
+
 // Reset implements [recording.Observer].
 func (o *outliers) Reset(t *recording.Tracker) {
 	if o.traces != nil {
@@ -80,7 +83,7 @@ func (o *outliers) Event(e *recording.Event, c recording.Change, t *recording.Tr
 	if o.traces != nil {
 		o.traces.Event(e, c, t)
 	}
-	if !outlierKinds[e.Kind] {
+	if e.Kind >= flight.KindCount || !outlierKinds[e.Kind] { // a newer program has kinds that nobody knows here
 		return
 	}
 	d := time.Duration(e.Arg)

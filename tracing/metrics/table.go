@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -25,7 +26,7 @@ var (
 )
 
 // Instruments are all instruments, in the order in which they are told.
-var Instruments = append(threads, append(schedulers(), others...)...)
+var Instruments = slices.Concat(threads, schedulers(), durables(), others)
 
 var threads = []Instrument{
 	{
@@ -281,6 +282,7 @@ var losses = []struct {
 	{"names", func(l *flight.Lost) uint64 { return l.Names }},
 	{"rings", func(l *flight.Lost) uint64 { return l.Rings }},
 	{"blockers", func(l *flight.Lost) uint64 { return l.Blockers }},
+	{"durables", func(l *flight.Lost) uint64 { return l.Durables }},
 	{"waits", func(l *flight.Lost) uint64 { return l.Waits }},
 }
 

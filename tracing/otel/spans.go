@@ -13,7 +13,7 @@ import (
 
 // Spans is the observer that makes spans of a process. Its memory is bounded by the threads and scopes that live, and by the limits below.
 //
-//	S1  threads[slot] is of the thread that has the slot in the tracker, if its id is the same; else of one before.
+//	S1  threads at a slot is of the thread that has the slot in the tracker, if its id is the same; else of one before.
 //	S2  A detail belongs to one thread, then to the child that its scope keeps of it, then it is spare.
 //	S3  Times that outlive an event are nanoseconds since 1970: what the tracker's are since changes with each [recording.Source.Read].
 //	S4  A scope that is kept has marked the one around as inner, so that no span misses its parent: that one is closed later.
@@ -26,7 +26,8 @@ type Spans struct {
 
 	base    int64 // S3
 	at      time.Duration
-	threads []threadState
+	began   time.Duration   // of the newest state: of who was made before events are missing
+	threads [][]threadState // by slot, a page at a time; nil: nothing has happened to those
 	scopes  map[flight.ScopeID]*scopeState
 	rules   []*ruleState
 	root    *ruleState // of threads without a scope
@@ -43,6 +44,7 @@ const (
 	// maxParts bounds the parks and pins of all live threads of a process, and maxThreadParts those of one.
 	maxParts       = 1 << 17
 	maxThreadParts = 32
+	statePage      = 1024 // threads
 	// maxWaiting bounds the ended threads that wait for their scopes to be closed, of a process.
 	maxWaiting = 1 << 14
 )
@@ -144,24 +146,24 @@ func (s *Spans) wall(at time.Duration) int64 { return s.base + int64(at) }
 func (s *Spans) Reset(t *recording.Tracker) {
 	s.base, s.at = s.source.Info().From.UnixNano(), t.At()
 	s.follower.Reset(t)
-	known := make(map[flight.ThreadID]threadState, len(s.threads))
-	for _, st := range s.threads {
-		if st.id != 0 && t.Thread(st.id) != nil {
-			known[st.id] = st
-		} else {
-			s.put(st.detail)
+	known := map[flight.ThreadID]threadState{}
+	for _, page := range s.threads {
+		for i := range page {
+			switch st := &page[i]; {
+			case st.id == 0:
+			case t.Thread(st.id) != nil:
+				known[st.id] = *st
+			default:
+				s.put(st.detail)
+			}
 		}
 	}
-	s.threads = make([]threadState, t.Slots())
-	t.Threads(func(th *recording.Thread) bool {
-		st, ok := known[th.ID]
-		if !ok {
-			st.id = th.ID
-		}
+	s.threads, s.began = nil, t.At()
+	for id, was := range known {
+		st := s.state(t.Thread(id))
+		*st = was
 		st.partial = true
-		s.threads[th.Slot] = st
-		return true
-	})
+	}
 	for id, sc := range s.scopes {
 		if t.Scope(id) == nil {
 			s.x.counted.unseen.Add(1)
@@ -216,13 +218,17 @@ func (s *Spans) Event(e *recording.Event, c recording.Change, t *recording.Track
 
 // state returns what is known of a thread in a slot.
 func (s *Spans) state(th *recording.Thread) *threadState {
-	if th.Slot >= len(s.threads) {
-		s.threads = append(s.threads, make([]threadState, max(th.Slot+1, 2*len(s.threads))-len(s.threads))...)
+	page := th.Slot / statePage
+	for page >= len(s.threads) {
+		s.threads = append(s.threads, nil)
 	}
-	st := &s.threads[th.Slot]
+	if s.threads[page] == nil {
+		s.threads[page] = make([]threadState, statePage)
+	}
+	st := &s.threads[page][th.Slot%statePage]
 	if st.id != th.ID { // S1
 		s.put(st.detail)
-		*st = threadState{id: th.ID}
+		*st = threadState{id: th.ID, partial: th.Created <= s.began}
 	}
 	return st
 }

@@ -82,3 +82,6 @@ func (w *watch) Reset(*recording.Tracker)                                     {}
 func (w *watch) Event(*recording.Event, recording.Change, *recording.Tracker) {}
 func (w *watch) Lost(uint64)                                                  {}
 func (w *watch) Flush(*recording.Tracker)                                     {}
+
+// PlacesOnly tells [recording.Observe] that no thread is asked for.
+func (w *watch) PlacesOnly() bool { return true }

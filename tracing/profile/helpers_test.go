@@ -10,9 +10,9 @@ import (
 // eventually waits until something is so.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * ms) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * ms) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 30 s", what)
+			t.Fatalf("%s: not within a minute", what)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func get(t *testing.T, url, accept string) (text, media string) {
 func until(t *testing.T, url, accept, pattern string, before func()) (text, media string) {
 	t.Helper()
 	has := regexp.MustCompile(pattern)
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if before != nil {
 			before()
 		}
@@ -70,7 +70,7 @@ func until(t *testing.T, url, accept, pattern string, before func()) (text, medi
 			return text, media
 		}
 		if time.Now().After(end) {
-			t.Fatalf("within 30 s no answer matched %s:\n%.3000s", pattern, text)
+			t.Fatalf("within a minute no answer matched %s:\n%.3000s", pattern, text)
 		}
 	}
 }
