@@ -44,6 +44,15 @@ var Dimensions = []Dimension{
 			return t.word(Template(t.texts.names(*r)))
 		},
 		func(t *tabler, v uint64) string { return or(t.words[v], "(no name)") }},
+	{"body", "the body of the durable thread that it is",
+		func(t *tabler, _ int32, r *flight.ThreadRow, _ *groupKey) uint64 {
+			t.texts.row = r
+			if d := t.texts.Durable(nil); d != nil {
+				return t.word(d.Body)
+			}
+			return t.word("")
+		},
+		func(t *tabler, v uint64) string { return or(t.words[v], "(no durable thread)") }},
 	{"creator", "the thread that made it",
 		func(t *tabler, _ int32, r *flight.ThreadRow, _ *groupKey) uint64 {
 			t.texts.row = r

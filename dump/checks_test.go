@@ -101,7 +101,7 @@ type checkCase struct {
 var checkCases = []checkCase{
 	{check: "deadlock", shows: []flighttest.Spec{circle(false)}, well: []flighttest.Spec{circle(true)}, what: "2 threads wait for each other, for 1",
 		count: 2, value: 2, evidence: `#1 "left" wants mutex 0xb`, scope: "requests", grouped: true},
-	{check: "holder-gone", shows: []flighttest.Spec{troubled(1)}, well: []flighttest.Spec{circle(true)}, what: "2 threads of own wait without a time limit for mutex 0xb, whose holder #5000 has ended",
+	{check: "holder-gone", shows: []flighttest.Spec{troubled(1), troubled(1)}, well: []flighttest.Spec{circle(true), circle(true)}, what: "2 threads of own wait without a time limit for mutex 0xb, whose holder #5000 has ended",
 		count: 2, value: 2, scope: "own", grouped: true},
 	{check: "carriers-held", shows: []flighttest.Spec{queued(3, 2, 0)}, well: []flighttest.Spec{queued(3, 2, 1)}, what: "scheduler default: 3 queued threads, and none was mounted for ",
 		count: 3, value: int64(200 * time.Millisecond), evidence: "#9000 holds carrier 0 for "},
@@ -133,7 +133,7 @@ var checkCases = []checkCase{
 	{check: "oldest-parked", shows: []flighttest.Spec{waited(11*time.Minute, flight.ReasonLock)}, well: []flighttest.Spec{waited(9*time.Minute, flight.ReasonLock)}, what: "the oldest of 3",
 		count: 3, value: int64(11 * time.Minute), scope: "requests", grouped: true},
 	{check: "parked-longer", shows: []flighttest.Spec{troubled(1)}, well: []flighttest.Spec{parked(500)}, what: "1 thread of own has waited for up to 1 m at a place where 12 wait for ", count: 1, scope: "own", grouped: true},
-	{check: "scope-orphaned", shows: []flighttest.Spec{troubled(1)}, well: []flighttest.Spec{parked(500)}, what: "2 scopes of name jobs are open though the owners have ended", count: 2, value: 2, scope: "jobs"},
+	{check: "scope-orphaned", shows: []flighttest.Spec{troubled(1), troubled(1)}, well: []flighttest.Spec{parked(500), parked(500)}, what: "2 scopes of name jobs are open though the owners have ended", count: 2, value: 2, scope: "jobs"},
 	{check: "unscoped", shows: []flighttest.Spec{troubled(100)}, well: []flighttest.Spec{troubled(99)}, what: "100 threads were started outside of any scope", count: 100, value: 100, grouped: true},
 }
 

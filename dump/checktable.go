@@ -19,6 +19,8 @@ type CheckInfo struct {
 	Unit      Unit
 	Of        string // what the threshold counts or measures
 	Pair      bool   // it needs two looks
+	Alive     bool   // it needs two looks of a process that runs: one may be of a moment at which records change
+	Remedy    string // what to do about it, in full sentences
 	needs     need
 	find      func(j *judging) []Finding
 }
@@ -41,33 +43,47 @@ const (
 // Checks are all checks, in the order in which findings are told.
 var Checks = []CheckInfo{
 	{"deadlock", SeverityError, "threads wait for each other in a circle", 1, UnitThreads,
-		"in the circle", false, needThreads | needWaits, findDeadlocks},
+		"in the circle", false, false,
+		"vtdump waits prints who holds what since when, with all stacks. Take locks in one order, or wait with a time limit.", needThreads | needWaits, findDeadlocks},
 	{"holder-gone", SeverityError, "threads wait without a time limit for something whose holder has ended", 1, UnitThreads,
-		"that waits for one thing", false, needThreads | needWaits, findHoldersGone},
+		"that waits for one thing", false, true,
+		"unlock in a deferred call directly after the lock. Where somebody else unlocks, wait with a time limit, or switch the check off.", needThreads | needWaits, findHoldersGone},
 	{"carriers-held", SeverityError, "queued threads find no free carrier, because all are held", int64(100 * time.Millisecond), UnitDuration,
-		"without a free carrier", false, needThreads | needSchedulers, findCarriersHeld},
+		"without a free carrier", false, false,
+		"look at the place. Block with package vsync, or allow the scheduler more carriers; vtdump scheduler shows them all.", needThreads | needSchedulers, findCarriersHeld},
 	{"pinned", SeverityWarning, "threads block and hold their carriers, and others wait for one meanwhile", 10, UnitThreads,
-		"that waited for a carrier", false, needThreads | needSchedulers, findPinned},
+		"that waited for a carrier", false, false,
+		"replace the operation at the place by one that unmounts (vsync, vnet, vfile), or shorten the pin section. A pin without victims does no harm and is not told.", needThreads | needSchedulers, findPinned},
 	{"hog", SeverityWarning, "a thread computes for long without a scheduling point", int64(100 * time.Millisecond), UnitDuration,
-		"in one slice", false, needSchedulers, findHogs},
+		"in one slice", false, false,
+		"call vthread.Yield in the loop now and then, or give such work a scheduler of its own.", needSchedulers, findHogs},
 	{"scope-growth", SeverityWarning, "a scope grows, and does not look as if it would end", 20, UnitGrowth,
-		"more threads, or scopes of one name, where there were at least 100, and are at least 100 more", true, needThreads, findGrowth},
+		"more threads, or scopes of one name, where there were at least 100, and are at least 100 more", true, false,
+		"look at the place. Give the scope a limit of running threads and a deadline; close scopes in a deferred call.", needThreads, findGrowth},
 	{"spawn-storm", SeverityWarning, "threads start faster than they end", 1000, UnitRate,
-		"more, and at least 100 in all", true, needThreads, findSpawnStorm},
+		"more, and at least 100 in all", true, false,
+		"give the scope a limit, so that work waits before it is a thread, or start as many threads as there is work for.", needThreads, findSpawnStorm},
 	{"timer-storm", SeverityWarning, "threads sleep very often, or their timers are late", 100_000, UnitRate,
-		"go to sleep, or the timers of a hundredth as many are late", true, needThreads, findTimerStorm},
+		"go to sleep, or the timers of a hundredth as many are late", true, false,
+		"wait for the event instead of looking for it: a condition, a queue, a future. Spread time limits.", needThreads, findTimerStorm},
 	{"unbounded-queue", SeverityWarning, "threads queue up faster than they get their turn", 1000, UnitThreads,
-		"that wait for their turn, and a tenth more than before", true, needThreads | needSchedulers, findQueues},
+		"that wait for their turn, and a tenth more than before", true, false,
+		"refuse or delay work at the entrance while the queue is long, raise the limit, or add processors.", needThreads | needSchedulers, findQueues},
 	{"oldest-parked", SeverityInfo, "a thread has been parked for very long", int64(10 * time.Minute), UnitDuration,
-		"of the oldest at one place", false, needThreads, findOldest},
+		"of the oldest at one place", false, false,
+		"look whether somebody still knows the thread: vtdump PID --thread ID tells who waits for it. Wait with a time limit for what others may forget.", needThreads, findOldest},
 	{"parked-longer", SeverityWarning, "a thread waits far longer than its siblings at the same place", 50, UnitTimes,
-		"the wait in the middle of all at the place", false, needThreads, findParkedLonger},
+		"the wait in the middle of all at the place", false, false,
+		"hand over in the order of arrival; a vsync.Mutex and a fair vsync.Semaphore do.", needThreads, findParkedLonger},
 	{"scope-orphaned", SeverityWarning, "a scope is open whose owner has ended", 1, UnitScopes,
-		"of one name", false, needThreads | needWaits, findOrphans},
+		"of one name", false, true,
+		"use Run, or defer s.Close() directly after Open.", needThreads | needWaits, findOrphans},
 	{"unscoped", SeverityInfo, "threads were started outside of any scope", 100, UnitThreads,
-		"in the root scope", false, needThreads, findUnscoped},
+		"in the root scope", false, false,
+		"fork them in a scope of package structured; a server has one scope for its requests. Then a dump tells them apart, a shutdown waits for them, and their errors arrive somewhere. For a program that does without scopes, switch the check off.", needThreads, findUnscoped},
 	{"recorder-drops", SeverityWarning, "the recorder could not keep all that happened", 1, UnitRecords,
-		"lost", false, 0, findDrops},
+		"lost", false, false,
+		"give /dev/shm more room, raise the limit, or switch off kinds of events that nobody needs.", 0, findDrops},
 }
 
 // CheckNames returns the names of all checks.

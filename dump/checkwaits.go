@@ -62,14 +62,15 @@ func groupLike(j *judging, scope []string, stacks []Stack, stack int) *Group {
 	return nil
 }
 
-// findHoldersGone finds groups that wait for what a thread holds that has ended. What was not so before may be a hand-over that was read half.
+// findHoldersGone finds groups that wait for what a thread holds that has ended. What was not so before, or what nobody has waited for all the time since, may be a
+// lock that goes from one to the next: who has overtaken others is told as the holder only when one of those has run.
 func findHoldersGone(j *judging) []Finding {
 	w, before := j.now.Waits, j.before
 	var all []Finding
 	for i := range w.Groups {
 		g := &w.Groups[i]
 		n := g.Count - g.Timed
-		if !g.Gone || int64(n) < j.threshold || before != nil && !slices.ContainsFunc(before.Waits.Groups, g.sameHolders) {
+		if !g.Gone || int64(n) < j.threshold || before != nil && (g.Longest < j.over() || !slices.ContainsFunc(before.Waits.Groups, g.sameHolders)) {
 			continue
 		}
 		f := Finding{Count: n, Value: int64(n), Scope: g.Scope, Since: g.Longest, Place: placeOfStack(w.Stacks, g.Stack), Examples: []Party{g.Example}}

@@ -25,7 +25,7 @@ const maxRingEvents = 1 << 20
 type ringEvents struct {
 	since, until flight.Ticks
 	sharedSince  flight.Ticks
-	steps        []step
+	steps        []step // of readRings by thread, then by time
 	older        int
 	incidents    []flight.Event
 	slow         []slowEvent
@@ -33,9 +33,15 @@ type ringEvents struct {
 
 	incidentsOnly bool // there are no steps, and incidents only of rings in which there was one since another look
 
-	threads map[flight.ThreadID]flight.ThreadRow // of steps and incidents; ID is 0 where none was met
+	asked   idBits                               // for whom meet looks
+	threads map[flight.ThreadID]flight.ThreadRow // of incidents and slow operations; ID is 0 where none was met
+	moved   []flight.ThreadID                    // of steps, each once, in order: there may be a million
+	scopes  []flight.ScopeIndex                  // where those are; noScope where none was met
 	forks   map[flight.ThreadID]flight.ScopeID   // where threads were forked
 }
+
+// noScope is no position of a scope: see maxScopeIndex.
+const noScope = ^flight.ScopeIndex(0)
 
 // A slowEvent is of kind io, with what it has in the slots after it.
 type slowEvent struct {
@@ -75,6 +81,14 @@ func readRings(ctx context.Context, r *flight.Reader, rings []flight.RingRow, un
 	e := &ringEvents{until: until, threads: map[flight.ThreadID]flight.ThreadRow{}, forks: map[flight.ThreadID]flight.ScopeID{}}
 	path := r.Process().Path
 	most := uint64(maxRingEvents / max(len(rings), 1))
+	var (
+		buf []flight.Event
+		all uint64
+	)
+	for i := range rings {
+		all += min(rings[i].Size, rings[i].Head, most)
+	}
+	e.steps = make([]step, 0, all)
 	for i := range rings {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -85,7 +99,10 @@ func readRings(ctx context.Context, r *flight.Reader, rings []flight.RingRow, un
 		if ring.Head > n {
 			from = ring.Head - n
 		}
-		events, _, lost, err := r.Events(ring.Index, from, int(n))
+		events, _, lost, err := r.EventsInto(buf, ring.Index, from, int(n))
+		if cap(events) > cap(buf) {
+			buf = events
+		}
 		shared := ring.Owner != flight.RingOfCarrier
 		since := &e.since
 		if shared {
@@ -101,23 +118,33 @@ func readRings(ctx context.Context, r *flight.Reader, rings []flight.RingRow, un
 		}
 		e.add(events, shared)
 	}
-	all := len(e.steps)
+	whole := len(e.steps)
 	e.steps = slices.DeleteFunc(e.steps, func(s step) bool { return s.time <= e.since && e.since > 0 })
-	e.older = all - len(e.steps)
+	e.older = whole - len(e.steps)
 	if e.since == 0 && len(e.steps) > 0 {
 		e.since = slices.MinFunc(e.steps, func(a, b step) int { return cmp.Compare(a.time, b.time) }).time
 	}
-	for _, s := range e.steps {
-		e.threads[s.thread] = flight.ThreadRow{}
+	slices.SortStableFunc(e.steps, func(a, b step) int { return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.time, b.time)) })
+	for i, s := range e.steps {
+		if i == 0 || s.thread != e.steps[i-1].thread {
+			e.asked.add(s.thread)
+			e.moved, e.scopes = append(e.moved, s.thread), append(e.scopes, noScope)
+		}
 	}
 	for _, in := range e.incidents {
-		e.threads[in.Thread] = flight.ThreadRow{}
+		e.ask(in.Thread)
 	}
 	e.slow = newestSlow(e.slow)
 	for i := range e.slow {
-		e.threads[e.slow[i].Thread] = flight.ThreadRow{}
+		e.ask(e.slow[i].Thread)
 	}
 	return e, nil
+}
+
+// ask makes meet keep the whole record of a thread.
+func (e *ringEvents) ask(id flight.ThreadID) {
+	e.asked.add(id)
+	e.threads[id] = flight.ThreadRow{}
 }
 
 func (e *ringEvents) add(events []flight.Event, shared bool) {
@@ -156,14 +183,27 @@ func newestSlow(all []slowEvent) []slowEvent {
 
 // meet notes the record of a thread, if there are events of it.
 func (e *ringEvents) meet(row *flight.ThreadRow) {
+	if !e.asked.has(row.ID) {
+		return
+	}
+	if i, ok := slices.BinarySearch(e.moved, row.ID); ok {
+		e.scopes[i] = row.Scope
+	}
 	if _, ok := e.threads[row.ID]; ok {
 		e.threads[row.ID] = *row
 	}
 }
 
-// delays calls ready with each ready-to-run delay and slice with each slice of the window that began and ended in it. It may be called once.
+// scope returns the position of the scope that a thread of steps is in, noScope if its record was not met.
+func (e *ringEvents) scope(id flight.ThreadID) flight.ScopeIndex {
+	if i, ok := slices.BinarySearch(e.moved, id); ok {
+		return e.scopes[i]
+	}
+	return noScope
+}
+
+// delays calls ready with each ready-to-run delay and slice with each slice of the window that began and ended in it.
 func (e *ringEvents) delays(ready, slice func(thread flight.ThreadID, from, to flight.Ticks)) {
-	slices.SortStableFunc(e.steps, func(a, b step) int { return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.time, b.time)) })
 	var runnable, mounted flight.Ticks // since when; 0: not, or not known
 	for i, s := range e.steps {
 		if i == 0 || s.thread != e.steps[i-1].thread {
@@ -203,8 +243,8 @@ func (t *schedulersTaker) scopes() {
 		byID[rows[i].ID] = rows[i].Index
 	}
 	family := func(id flight.ThreadID) int32 {
-		if row := t.events.threads[id]; row.ID == id {
-			return tree.family(row.Scope)
+		if scope := t.events.scope(id); scope != noScope {
+			return tree.family(scope)
 		}
 		if scope, ok := t.events.forks[id]; ok {
 			if index, ok := byID[scope]; ok {

@@ -27,10 +27,10 @@ func changedShop() *Snapshot {
 	imports := b.scope(shop, "import 17", 1)
 	query := b.stack(frame("example.org/shop.(*Store).query", "/src/shop/store.go", 91), frame("example.org/shop.handleCheckout", "/src/shop/checkout.go", 44))
 	lock := b.stack(internal("github.com/vtscope/vtscope/runtime/vsync.(*Mutex).Lock"), frame("example.org/shop.(*Cart).add", "/src/shop/cart.go", 230))
-	b.group(requests, query, flight.StateParked, flight.ReasonSleep, 998_870, time.Second, 40*time.Second, 2*time.Minute, Example{5123, "GET /cart", 2 * time.Minute})
+	b.group(requests, query, flight.StateParked, flight.ReasonSleep, 998_870, time.Second, 40*time.Second, 2*time.Minute, Example{ID: 5123, Name: "GET /cart", Wait: 2 * time.Minute})
 	b.group(checkout, lock, flight.StateBlocked, flight.ReasonLock, 1200, 12*time.Millisecond, 800*time.Millisecond, 19*time.Second,
-		Example{88, "order 17", 19 * time.Second}, Example{90, "", 9 * time.Second})
-	b.group(checkout, lock, flight.StateRunnable, flight.ReasonLock, 12, 0, 0, time.Millisecond, Example{91, "", time.Millisecond})
+		Example{ID: 88, Name: "order 17", Wait: 19 * time.Second}, Example{ID: 90, Name: "", Wait: 9 * time.Second})
+	b.group(checkout, lock, flight.StateRunnable, flight.ReasonLock, 12, 0, 0, time.Millisecond, Example{ID: 91, Name: "", Wait: time.Millisecond})
 	b.group(imports, -1, flight.StateNew, 0, 36, time.Millisecond, time.Millisecond, time.Millisecond)
 	b.group(shop, -1, flight.StateRunnable, flight.ReasonYield, 402, 0, 3*time.Microsecond, 40*time.Microsecond)
 	return b.s

@@ -164,6 +164,31 @@ func TestHoldersAndOwnersMustBeGoneInBothLooks(t *testing.T) {
 		if all, _ := found(t, check, now, before, dump.CheckOptions{}); len(all) != 0 {
 			t.Errorf("%s: got %+v", check, all)
 		}
+		if all, judged := found(t, check, now, nil, dump.CheckOptions{}); judged {
+			t.Errorf("%s of one look at a process that lives: judged, got %+v", check, all)
+		}
+	}
+}
+
+// A lock that many want names a holder that has ended whenever one has just overtaken the others: then nobody has waited for it for long.
+func TestAHolderIsGoneOnlyForWhoWaitsAllTheTime(t *testing.T) {
+	hot := func(longest time.Duration) flighttest.Spec {
+		s := troubled(1)
+		of := s.Thread
+		s.Thread = func(i int) flighttest.Thread {
+			th := of(i)
+			if th.Blocker == mutex(0xb) {
+				th.Age = longest
+			}
+			return th
+		}
+		return s
+	}
+	for longest, want := range map[time.Duration]int{2 * time.Second: 0, time.Minute: 1} {
+		looks := looksAt(t, []flighttest.Spec{hot(longest), hot(longest)})
+		if all := checkOver(t, "holder-gone", looks); len(all) != want {
+			t.Errorf("who waits has waited for %v at most, and the looks are 10 s apart: got %+v, want %d findings", longest, all, want)
+		}
 	}
 }
 
@@ -196,6 +221,11 @@ func TestEveryCheckHasAPageWithItsThreshold(t *testing.T) {
 				t.Errorf("%s: the page has no %q", c.Name, part)
 			}
 		}
+		said, _, _ := strings.Cut(string(page[bytes.Index(page, []byte("**What to do**: "))+len("**What to do**: "):]), "\n\n")
+		said = strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(said, ": see [settings](../settings.md)", ""), "`", ""), "\n", " ")
+		if c.Remedy == "" || said != c.Remedy {
+			t.Errorf("%s: the page says what to do: %q, want as the table %q", c.Name, said, c.Remedy)
+		}
 		if row := fmt.Sprintf("| [%s](%s.md) | %s | %s | %s |\n", c.Name, c.Name, c.Severity, c.About, c.Unit.Text(c.Threshold)); !strings.Contains(string(index), row) {
 			t.Errorf("the index has no row %q", row)
 		}
@@ -207,7 +237,9 @@ func TestEveryCheckHasAPageWithItsThreshold(t *testing.T) {
 }
 
 func TestFindingsAsTextAndJSON(t *testing.T) {
-	f, err := dump.Check(look(t, flighttest.Write(t, troubled(150))), nil, dump.CheckOptions{})
+	s := troubled(150)
+	s.Ended = true
+	f, err := dump.Check(look(t, flighttest.Write(t, s)), nil, dump.CheckOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,7 @@ func (p *groupPage) histogram() {
 func (p *groupPage) examples(label string, all []Example) {
 	for _, e := range all {
 		p.label(label)
-		p.text(plain, p.party(&Party{Thread: e.ID, Name: cut(e.Name, exampleColumn, p.ellipsis)}))
+		p.text(plain, p.party(&Party{Thread: e.ID, Name: cut(e.Name, exampleColumn, p.ellipsis)})+stepsText(&e))
 		p.text(dim, "   "+p.span(e.Wait))
 		p.endLine()
 		label = ""

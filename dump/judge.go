@@ -36,7 +36,7 @@ func Check(now, before *Look, o CheckOptions) (*Findings, error) {
 		switch {
 		case slices.Contains(o.Off, c.Name):
 			why = "it is switched off"
-		case c.Pair && before == nil:
+		case before == nil && (c.Pair || c.Alive && now.Process.Status == StatusRunning):
 			why = "it needs two looks of a process that runs"
 		case !now.has(c.needs) || before != nil && c.needs&needWaits != 0 && before.Waits == nil:
 			why = "the look was not taken for it"

@@ -153,7 +153,7 @@ func (l *Look) readIncidents(after *Look) func(context.Context, *flight.Reader, 
 			e.add(slices.DeleteFunc(events, func(ev flight.Event) bool { return !slices.Contains(incidentKinds[:], ev.Kind) }), false)
 		}
 		for _, in := range e.incidents {
-			e.threads[in.Thread] = flight.ThreadRow{}
+			e.ask(in.Thread)
 		}
 		return e, nil
 	}

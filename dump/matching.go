@@ -21,6 +21,9 @@ type matching struct {
 	paths      map[int32]string
 	blockers   map[flight.Blocker]string // names that users gave; nil: not read yet
 	schedulers map[flight.SchedulerID]string
+	labels     map[flight.ThreadID]*flight.LabelRow // of those that have any; nil: not read yet
+	unlabelled error                                // why some are missing
+	durable    durables                             // nil: not read yet
 }
 
 // newMatching returns nil if f matches every thread.
@@ -99,6 +102,17 @@ func (m *matching) Creator(*filter.Row) flight.ThreadID {
 	return 0
 }
 
+// Durable returns which durable thread the thread is that is looked at.
+func (m *matching) Durable(*filter.Row) *flight.DurableRow {
+	if m.durable == nil {
+		m.durable, _ = durablesOf(m.src) // what cannot be read is no durable thread
+		if m.durable == nil {
+			m.durable = durables{}
+		}
+	}
+	return m.durable.of(m.row.ID)
+}
+
 // Scheduler returns a scheduler's name.
 func (m *matching) Scheduler(id flight.SchedulerID) string {
 	if m.schedulers == nil {
@@ -146,7 +160,7 @@ const (
 	labelScope  = "vtscope.scope"
 )
 
-// Label returns a label of the profiler. Threads of vtscope have two, their name and that of their scope.
+// Label returns a label of the profiler. Threads of vtscope have two, their name and that of their scope, beside those of the program.
 func (m *matching) Label(_ *filter.Row, key string) (string, bool) {
 	switch key {
 	case labelThread:
@@ -156,6 +170,15 @@ func (m *matching) Label(_ *filter.Row, key string) (string, bool) {
 	case labelScope:
 		p := m.Scope(int(max(m.tree.family(m.row.Scope), 0)))
 		return p[strings.LastIndexByte(p, '/')+1:], true
+	default:
+		m.labelsOf(m.row.ID)
+		if row := m.labels[m.row.ID]; row != nil {
+			for _, l := range row.Labels {
+				if l.Key == key {
+					return l.Value, true
+				}
+			}
+		}
 	}
 	return "", false
 }

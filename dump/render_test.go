@@ -83,7 +83,7 @@ func hugeSnapshot() *Snapshot {
 		for j := range 30 {
 			child := b.scope(parent, fmt.Sprintf("GET /api/v1/tenants/%d/orders/%d/lines", i, j), 1+j)
 			b.group(child, stacks[(i*30+j)%len(stacks)], flight.StateTimedParked, flight.ReasonSleep, 333, time.Millisecond, time.Second, time.Hour,
-				Example{flight.ThreadID(i), strings.Repeat("name", 12), time.Hour}, Example{1 << 40, strings.Repeat("日本", 8), time.Hour})
+				Example{ID: flight.ThreadID(i), Name: strings.Repeat("name", 12), Wait: time.Hour}, Example{ID: 1 << 40, Name: strings.Repeat("日本", 8), Wait: time.Hour})
 		}
 	}
 	return b.s
@@ -135,7 +135,7 @@ func TestNamesCannotChangeTheTerminal(t *testing.T) {
 	child := b.scope(root, evil, 1)
 	b.s.Process.Program = evil
 	st := b.stack(frame(evil, evil, 3))
-	b.group(child, st, flight.StateParked, 0, 2, 1, 1, 1, Example{1, evil, 1})
+	b.group(child, st, flight.StateParked, 0, 2, 1, 1, 1, Example{ID: 1, Name: evil, Wait: 1})
 	b.s.Scopes[child].Owner, b.s.Scopes[child].OwnerName = 4, evil
 	var folded bytes.Buffer
 	if err := Folded(&folded, b.s, FoldedOptions{}); err != nil {
@@ -293,7 +293,7 @@ func TestSameStackIsPrintedOnce(t *testing.T) {
 	long, short := b.stack(frames...), b.stack(frames[:2]...)
 	for i := range 3 {
 		scope := b.scope(root, fmt.Sprintf("batch-%d", i), 1)
-		b.group(scope, long, flight.StateParked, 0, 50-i, time.Second, time.Second, time.Minute, Example{flight.ThreadID(i + 1), "", time.Minute})
+		b.group(scope, long, flight.StateParked, 0, 50-i, time.Second, time.Second, time.Minute, Example{ID: flight.ThreadID(i + 1), Name: "", Wait: time.Minute})
 		b.group(scope, short, flight.StateParked, 0, 10-i, time.Second, time.Second, time.Minute)
 	}
 	golden(t, "same.txt", text(t, b.s, TextOptions{}))

@@ -86,13 +86,13 @@ func shopSample() *Snapshot {
 		frame("example.org/shop.(*Cart).add", "/src/shop/cart.go", 230))
 	poll := b.stack(sleep, internal("github.com/vtscope/vtscope/runtime/vthread.(*poller).run"))
 	b.group(requests, query, flight.StateParked, flight.ReasonSleep, 998_871, 31*time.Second, 40*time.Second, 2*time.Minute,
-		Example{5123, "GET /cart", 2 * time.Minute}, Example{5130, "", 2 * time.Minute}, Example{5199, "", 2 * time.Minute})
+		Example{ID: 5123, Name: "GET /cart", Wait: 2 * time.Minute}, Example{ID: 5130, Name: "", Wait: 2 * time.Minute}, Example{ID: 5199, Name: "", Wait: 2 * time.Minute})
 	g := b.group(checkout, lock, flight.StateBlocked, flight.ReasonLock, 1000, 12*time.Millisecond, 800*time.Millisecond, 9*time.Second,
-		Example{88, "order 17", 9 * time.Second}, Example{90, "", 9 * time.Second})
+		Example{ID: 88, Name: "order 17", Wait: 9 * time.Second}, Example{ID: 90, Name: "", Wait: 9 * time.Second})
 	g.Blocker = "lock 0xc000012340"
-	b.group(shop, -1, flight.StateRunnable, flight.ReasonYield, 402, 0, 3*time.Microsecond, 40*time.Microsecond, Example{3, "", 40 * time.Microsecond})
-	b.group(jobs, -1, flight.StateNew, 0, 136, time.Millisecond, time.Millisecond, time.Millisecond, Example{91, "", time.Millisecond})
-	b.group(jobs, -1, flight.StateMounted, 0, 2, 0, 0, 90*time.Microsecond, Example{92, "", 0})
-	b.group(root, poll, flight.StatePinned, flight.ReasonPinnedGo, 1, 26*time.Hour, 26*time.Hour, 26*time.Hour, Example{2, "poller", 26 * time.Hour})
+	b.group(shop, -1, flight.StateRunnable, flight.ReasonYield, 402, 0, 3*time.Microsecond, 40*time.Microsecond, Example{ID: 3, Name: "", Wait: 40 * time.Microsecond})
+	b.group(jobs, -1, flight.StateNew, 0, 136, time.Millisecond, time.Millisecond, time.Millisecond, Example{ID: 91, Name: "", Wait: time.Millisecond})
+	b.group(jobs, -1, flight.StateMounted, 0, 2, 0, 0, 90*time.Microsecond, Example{ID: 92, Name: "", Wait: 0})
+	b.group(root, poll, flight.StatePinned, flight.ReasonPinnedGo, 1, 26*time.Hour, 26*time.Hour, 26*time.Hour, Example{ID: 2, Name: "poller", Wait: 26 * time.Hour})
 	return b.s
 }

@@ -25,6 +25,8 @@ var documents = []struct {
 	{FindingsFormat, Findings{}},
 	{VerdictFormat, Verdict{}},
 	{SettingsFormat, RecorderSettings{}},
+	{DurablesFormat, Durables{}},
+	{DurableThreadFormat, DurableThread{}},
 }
 
 // A plainAs tells what types that write their JSON themselves look like in it.
@@ -138,6 +140,8 @@ func (s *schema) of(t reflect.Type) map[string]any {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return map[string]any{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[json.RawMessage]():
+		return map[string]any{} // what somebody else's program has made of it
 	case t.Implements(textMarshaler):
 		return map[string]any{"type": "string"}
 	case t.Implements(marshaler) && t.Kind() != reflect.Pointer:

@@ -20,10 +20,11 @@ type RecorderSettings struct {
 	PID     int          `json:"pid"`
 	Program string       `json:"program"`
 	Status  Status       `json:"status"`
+	AsOf    time.Time    `json:"as_of"` // the moment that they are of
 	Name    string       `json:"name"`
-	Changed time.Time    `json:"changed"` // when they were made so
+	Changed time.Time    `json:"changed,omitzero"` // when they were made so; zero: not known
 	CPUTime bool         `json:"cpu_time"`
-	Kinds   []SettingRow `json:"kinds"` // in the order of [flight.Kinds], then the program's own
+	Kinds   []SettingRow `json:"kinds"` // in the order of [flight.Kinds], then the program's own; none: their name alone is known
 
 	Incomplete []string `json:"incomplete,omitempty"`
 }
@@ -64,9 +65,25 @@ func TakeSettings(r *flight.Reader) (*RecorderSettings, error) {
 // SettingsOf makes the document of settings that were read, or that the process says it has.
 func SettingsOf(r *flight.Reader, now *flight.SettingsRow) *RecorderSettings {
 	p := r.Process()
+	d := SettingsThen(p, time.Now(), &now.Settings)
+	d.Status, d.Changed = Status(p.Status.String()), r.Time(now.Changed)
+	if p.Status == flight.StatusEnded || p.Status == flight.StatusKilled {
+		d.AsOf = p.LastSeen
+	}
+	return d
+}
+
+// NamedSettings makes the document of settings of which the name alone is known; "": not even that. why says so, in a sentence.
+func NamedSettings(p flight.Process, at time.Time, name, why string) *RecorderSettings {
+	return &RecorderSettings{
+		Format: SettingsFormat, PID: p.PID, Program: p.Program, Status: StatusRecorded, AsOf: at, Name: name, Kinds: []SettingRow{}, Incomplete: []string{why},
+	}
+}
+
+// SettingsThen makes the document of settings that a process had at a moment.
+func SettingsThen(p flight.Process, at time.Time, now *flight.Settings) *RecorderSettings {
 	d := &RecorderSettings{
-		Format: SettingsFormat, PID: p.PID, Program: p.Program, Status: Status(p.Status.String()), Name: now.Name,
-		Changed: r.Time(now.Changed), CPUTime: now.CPUTime,
+		Format: SettingsFormat, PID: p.PID, Program: p.Program, Status: StatusRecorded, AsOf: at, Name: now.Name, CPUTime: now.CPUTime,
 	}
 	base := flight.DefaultSettings()
 	for k := range now.Kinds {
@@ -154,11 +171,34 @@ func Misspelt(now, changed flight.Settings) error {
 // SettingsJSON writes d as one document; the package comment describes it.
 func SettingsJSON(w io.Writer, d *RecorderSettings) error { return writeDocument(w, d) }
 
-// SettingsText prints d for a person, who is told how long before now the settings were made. Of o it takes ASCII.
+// SettingsText prints d for a person, who is told how long before now, or of the past before its moment, the settings were made. Of o it takes ASCII.
 func SettingsText(w io.Writer, d *RecorderSettings, now time.Time, o TextOptions) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (pid %d), %s\n", Printable(d.Program), d.PID, d.Status)
-	fmt.Fprintf(&b, "settings %q, for %s; processor time of threads is %s\n\n", Printable(d.Name), Span(max(now.Sub(d.Changed), 0)), map[bool]string{true: "measured", false: "not measured"}[d.CPUTime])
+	if d.Status == StatusRecorded {
+		now = d.AsOf
+		fmt.Fprintf(&b, "as of %s\n", d.AsOf.Local().Format("2006-01-02 15:04:05"))
+	}
+	if d.Name == "" {
+		b.WriteString("settings not known")
+	} else {
+		fmt.Fprintf(&b, "settings %q", Printable(d.Name))
+	}
+	if !d.Changed.IsZero() {
+		fmt.Fprintf(&b, ", for %s", Span(max(now.Sub(d.Changed), 0)))
+	}
+	if len(d.Kinds) > 0 {
+		fmt.Fprintf(&b, "; processor time of threads is %s", map[bool]string{true: "measured", false: "not measured"}[d.CPUTime])
+	}
+	b.WriteString("\n")
+	for _, why := range d.Incomplete {
+		fmt.Fprintf(&b, "incomplete: %s\n", Printable(why))
+	}
+	if len(d.Kinds) == 0 {
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	b.WriteString("\n")
 	rows := [][]string{{"KIND", "RECORDED", "DURATION", "STACK", "SAMPLED", "AT MOST", ""}}
 	for i := range d.Kinds {
 		rows = append(rows, d.Kinds[i].cells())

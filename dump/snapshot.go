@@ -284,6 +284,9 @@ type Example struct {
 	ID   flight.ThreadID `json:"id"`
 	Name string          `json:"name,omitempty"`
 	Wait time.Duration   `json:"wait_ns"`
+	// Durable and Steps are of a durable thread: its id, and the length of its journal.
+	Durable string `json:"durable,omitempty"`
+	Steps   uint64 `json:"steps,omitempty"`
 }
 
 // A Rest sums the threads that are in no group of a snapshot: those beyond [Options.MaxGroups], and
@@ -311,16 +314,17 @@ type Frame struct {
 
 // Lost counts what the flight file could not hold since the process started, or what could not be read from it.
 type Lost struct {
-	HalfWritten  int    `json:"half_written_records"` // thread records that were being written when the process died or was stopped: their threads are shown
-	Torn         int    `json:"torn_records"`         // thread records that kept changing while they were read, or make no sense
-	Unplaced     int    `json:"unplaced_threads"`     // threads whose scope is not in the scope table; they count to the root
-	Unsymbolised int    `json:"unsymbolised_stacks"`  // stacks of this snapshot with addresses instead of names
-	Unrecorded   uint64 `json:"unrecorded_threads"`   // threads started while the thread table was full
-	Scopes       uint64 `json:"unrecorded_scopes"`    // scopes that did not fit; their threads count to the parent
-	Stacks       uint64 `json:"unrecorded_stacks"`    // stacks that did not fit
-	Symbols      uint64 `json:"unrecorded_symbols"`   // addresses whose names did not fit
-	Strings      uint64 `json:"unrecorded_strings"`   // strings that did not fit
-	Names        uint64 `json:"unrecorded_names"`     // names of threads that did not fit
-	Events       uint64 `json:"dropped_events"`       // events; they change no count of a snapshot
-	Rings        uint64 `json:"unrecorded_rings"`     // rings that did not fit, with all their events
+	HalfWritten  int    `json:"half_written_records"`          // thread records that were being written when the process died or was stopped: their threads are shown
+	Torn         int    `json:"torn_records"`                  // thread records that kept changing while they were read, or make no sense
+	Unplaced     int    `json:"unplaced_threads"`              // threads whose scope is not in the scope table; they count to the root
+	Unsymbolised int    `json:"unsymbolised_stacks"`           // stacks of this snapshot with addresses instead of names
+	Unrecorded   uint64 `json:"unrecorded_threads"`            // threads started while the thread table was full
+	Scopes       uint64 `json:"unrecorded_scopes"`             // scopes that did not fit; their threads count to the parent
+	Stacks       uint64 `json:"unrecorded_stacks"`             // stacks that did not fit
+	Symbols      uint64 `json:"unrecorded_symbols"`            // addresses whose names did not fit
+	Strings      uint64 `json:"unrecorded_strings"`            // strings that did not fit
+	Names        uint64 `json:"unrecorded_names"`              // names of threads that did not fit
+	Events       uint64 `json:"dropped_events"`                // events; they change no count of a snapshot
+	Rings        uint64 `json:"unrecorded_rings"`              // rings that did not fit, with all their events
+	Durables     uint64 `json:"unrecorded_durables,omitempty"` // durable threads that did not fit: they are told as threads
 }

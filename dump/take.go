@@ -104,6 +104,10 @@ func Take(ctx context.Context, r Source, o Options) (*Snapshot, error) {
 		)
 	})
 	named := blockerNames(s, r)
+	durable, err := durablesOf(r)
+	if err != nil {
+		s.missed(err)
+	}
 	s.Groups = make([]Group, len(order))
 	for i, g := range order {
 		out := &s.Groups[i]
@@ -126,6 +130,9 @@ func Take(ctx context.Context, r Source, o Options) (*Snapshot, error) {
 			out.Examples[j] = Example{ID: e.id, Wait: span(e.wait)}
 			if i < namedGroups {
 				out.Examples[j].Name = r.ThreadName(flight.ThreadRow{ID: e.id, Name: e.name})
+			}
+			if d := durable.of(e.id); d != nil {
+				out.Examples[j].Durable, out.Examples[j].Steps = d.ID, d.Steps
 			}
 		}
 		out.Key = s.groupKey(out)
@@ -221,7 +228,7 @@ func (s *Snapshot) miss(format string, args ...any) {
 func (s *Snapshot) judge(t *tree, lost flight.Lost) {
 	l := &s.Lost
 	l.Unrecorded, l.Stacks, l.Symbols, l.Scopes = lost.Threads, lost.Stacks, lost.Symbols, lost.Scopes
-	l.Strings, l.Names, l.Events, l.Rings = lost.Strings, lost.Names, lost.Events, lost.Rings
+	l.Strings, l.Names, l.Events, l.Rings, l.Durables = lost.Strings, lost.Names, lost.Events, lost.Rings, lost.Durables
 	if n := l.Torn; n > 0 {
 		s.miss("%s changed while they were read, and are left out", Count(n, "thread record"))
 	}
@@ -236,6 +243,9 @@ func (s *Snapshot) judge(t *tree, lost flight.Lost) {
 	}
 	if n := l.Stacks; n > 0 {
 		s.miss("%s not recorded so far: the stack table was full", Count(n, "stack"))
+	}
+	if n := l.Durables; n > 0 {
+		s.miss("%s not described so far, and told as threads: the table was full", Count(n, "durable thread"))
 	}
 	if n := l.Strings + l.Names; n > 0 {
 		s.miss("%s not recorded so far: the name and string tables were full", Count(n, "name"))

@@ -202,7 +202,7 @@ func survive(t testing.TB, path string) (snapshot *dump.Snapshot) {
 	t.Helper()
 	began := time.Now()
 	defer func() {
-		if d := time.Since(began); d > 5*time.Second {
+		if d := time.Since(began); d > 30*time.Second {
 			t.Errorf("took %v", d)
 		}
 	}()

@@ -26,6 +26,9 @@ func (t *waitsTaker) finish(ctx context.Context, torn int, err error) (*Waits, e
 		return nil, err
 	}
 	w := t.out
+	if !w.Process.Status.Gone() {
+		t.reread()
+	}
 	t.graph()
 	deadlocks := t.circles()
 	if len(deadlocks) > 0 && !w.Process.Status.Gone() {
@@ -62,8 +65,9 @@ type waitsTaker struct {
 	pairs      waitPairs
 	waiting    *waitingSet
 	asked      *idSet
-	unrecorded bool // there may be threads without a record
-	many       bool // not all threads that others wait for are asked for
+	unrecorded bool                    // there may be threads without a record
+	moving     map[flight.Blocker]bool // went from one holder to another while all this was read
+	many       bool                    // not all threads that others wait for are asked for
 
 	choose func(context.Context) error // fills chosen, after the graph is made; nil: all are told of
 	chosen *waitPairs                  // those to tell of
@@ -79,7 +83,7 @@ func beginWaits(r *flight.Reader, began time.Time) *waitsTaker {
 		r: r, now: r.Now(),
 		out:     &Waits{Format: WaitsFormat, Taken: began, AsOf: p.LastSeen, Process: p, Deadlocks: []Deadlock{}, Groups: []WaitGroup{}, Orphans: []Orphan{}},
 		indexOf: map[flight.ScopeID]flight.ScopeIndex{}, blockers: map[flight.Blocker]*flight.BlockerRow{},
-		goroutines: map[flight.Party]waiter{}, seized: map[flight.SchedulerID]bool{},
+		goroutines: map[flight.Party]waiter{}, moving: map[flight.Blocker]bool{}, seized: map[flight.SchedulerID]bool{},
 		tree: newTree(), asked: newIDSet(), waiting: new(waitingSet), stacks: newStackTable(r.Stack, SameLines),
 	}
 	t.nodes.at = map[flight.Blocker]int32{}
@@ -192,11 +196,13 @@ func (t *waitsTaker) waiterOf(row *flight.ThreadRow, others *Reasons) (w waiter,
 			t.asked.rows[row.ID] = w
 		}
 		switch row.Blocker.Kind() {
-		case flight.BlockedByNone, flight.BlockedByTimer, flight.BlockedByFile, flight.BlockedBySocket:
+		case flight.BlockedByNone, flight.BlockedByTimer, flight.BlockedByFile, flight.BlockedBySocket, flight.BlockedBySignal, flight.BlockedByPermit, flight.BlockedByChild:
 			others[min(row.Reason, flight.ReasonCount-1)]++
 		default:
 			return waiterOf(row), true
 		}
+	case flight.StateHibernated:
+		others[min(row.Reason, flight.ReasonCount-1)]++
 	case flight.StateRunnable:
 		if t.seized[row.Scheduler] {
 			w = waiterOf(row)
@@ -243,6 +249,37 @@ func (t *waitsTaker) ask(ctx context.Context) error {
 		t.missed(err)
 	}
 	return ctx.Err()
+}
+
+// reread reads again what holds that somebody without a record is said to hold. Records of blockers are older than those of threads: one whose holders are others
+// meanwhile was handed over, by a thread that has ended since or not.
+func (t *waitsTaker) reread() {
+	ended := func(row *flight.BlockerRow) bool {
+		return slices.ContainsFunc(row.Known(), func(h flight.Holder) bool {
+			_, found := t.find(h.Party)
+			return !found && h.Party.Thread() != 0
+		})
+	}
+	var doubtful []*flight.BlockerRow
+	for _, row := range t.blockers {
+		if ended(row) {
+			doubtful = append(doubtful, row)
+		}
+	}
+	if len(doubtful) == 0 {
+		return
+	}
+	rows, err := t.r.Blockers()
+	t.missed(err)
+	again := make(map[flight.Blocker]*flight.BlockerRow, len(rows))
+	for i := range rows {
+		again[rows[i].Blocker] = &rows[i]
+	}
+	for _, row := range doubtful {
+		if now := again[row.Blocker]; now == nil || now.Since != row.Since || !slices.Equal(now.Known(), row.Known()) {
+			t.moving[row.Blocker] = true
+		}
+	}
 }
 
 // find returns what is known of a party, and whether it is there: a thread that is not has ended.

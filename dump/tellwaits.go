@@ -394,6 +394,9 @@ func (t *waitsTaker) group(f *waitFold) WaitGroup {
 		g.Capacity, g.Available, g.Held = row.Capacity, row.Available, int(row.Held)
 		for _, h := range row.Known() {
 			k := t.keeper(h)
+			if k.State == endedState && t.moving[b] {
+				k.State = ""
+			}
 			g.Gone = g.Gone || k.State == endedState
 			g.Holders = append(g.Holders, k)
 		}

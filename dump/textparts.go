@@ -212,6 +212,7 @@ func (p *page) group(scope, at int) {
 			if e.Name != "" {
 				word += " " + p.quote(cut(p.clean(e.Name), exampleColumn, p.ellipsis))
 			}
+			word += stepsText(&e)
 			if i > 0 {
 				lead = " "
 				if p.at()+1+Columns(word) > p.o.Width {

@@ -40,6 +40,12 @@ type ThreadReport struct {
 	Mounts    uint32            `json:"mounts"`
 	Pins      uint32            `json:"pins"`
 
+	Durable *ThreadDurable `json:"durable,omitempty"` // absent: it is no durable thread
+
+	Labels    []Label `json:"labels,omitempty"`     // of the profiler, from the program, by key
+	LabelsCut bool    `json:"labels_cut,omitempty"` // there are more, or the last is longer
+	Trace     *Trace  `json:"trace,omitempty"`      // that the labels name
+
 	For     *WaitedFor `json:"for,omitempty"`     // what it waits for
 	Waker   *Party     `json:"waker,omitempty"`   // who unparked it last
 	Creator *Party     `json:"creator,omitempty"` // who made it, if a thread did
@@ -121,7 +127,11 @@ func TakeThread(ctx context.Context, src Source, id flight.ThreadID) (*ThreadRep
 	}
 	w.stack(out)
 	w.detail(out)
+	out.Labels, out.LabelsCut = w.texts.labelsOf(id)
+	w.l.missed(w.texts.unlabelled)
+	out.Trace = traceOf(out.Labels)
 	w.waits(out)
+	w.durable(out)
 	for i := range l.Scopes {
 		if s := &l.Scopes[i]; s.Owner == id && s.State == flight.ScopeOpen {
 			out.Owns = append(out.Owns, OwnedScope{s.ID, l.Path(i)[1:], s.Threads})
@@ -187,6 +197,20 @@ func (w *witness) detail(out *ThreadReport) {
 	}
 	if d.G != 0 {
 		out.Goroutine = fmt.Sprintf("%#x", d.G)
+	}
+}
+
+// durable tells which durable thread the thread is.
+func (w *witness) durable(out *ThreadReport) {
+	all, err := durablesOf(w.src)
+	w.l.missed(err)
+	row := all.of(w.t.ID)
+	if row == nil {
+		return
+	}
+	out.Durable = durableOf(row)
+	if out.For != nil && w.t.Row.Blocker == row.Blocker {
+		out.For.Limited = !row.Until.IsZero() // that the thread hibernates after a while is no limit
 	}
 }
 

@@ -26,9 +26,10 @@ type threadPage struct {
 	lines
 }
 
-func (p *threadPage) label(s string) {
-	p.text(dim, s)
-	p.pad(threadLabel)
+// label begins a line of a page about one thread.
+func (l *lines) label(s string) {
+	l.text(dim, s)
+	l.pad(threadLabel)
 }
 
 // line prints a label and what it says.
@@ -61,6 +62,24 @@ func (p *threadPage) print() {
 	}
 	p.endLine()
 	p.line("scope", p.clean(ScopeName(r.Scope)))
+	for i, l := range r.Labels {
+		label := "labels"
+		if i > 0 {
+			label = ""
+		}
+		p.line(label, p.clean(l.Key)+"="+p.clean(l.Value))
+	}
+	if r.LabelsCut {
+		p.line("", "and more that are not recorded")
+	}
+	if t := r.Trace; t != nil {
+		s := p.clean(t.ID)
+		if t.Span != "" {
+			s += ", span " + p.clean(t.Span)
+		}
+		p.line("trace", s)
+	}
+	p.durable()
 	p.wanted()
 	p.life()
 	for _, s := range r.Owns {

@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"strings"
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -84,16 +85,23 @@ func (s *Snapshot) offs(r Source) {
 	}
 }
 
-// kindsOff returns those of kinds that the settings leave out or record in part, such as "unpark is off, mount is recorded 1 in 10 times".
+// kindsOff returns those of kinds that the settings leave out, and those that they record in part, such as "events park, unpark are off".
 func kindsOff(set *flight.SettingsRow, kinds ...flight.Kind) (why []string) {
+	var off, inPart []string
 	for _, k := range kinds {
 		switch one := set.Kinds[k]; {
 		case !set.Known:
 		case !one.On:
-			why = append(why, "events "+k.String()+" are off")
+			off = append(off, k.String())
 		case one.Every > 1 || one.PerSecond > 0:
-			why = append(why, "events "+k.String()+" are recorded in part")
+			inPart = append(inPart, k.String())
 		}
+	}
+	if len(off) > 0 {
+		why = append(why, "events "+strings.Join(off, ", ")+" are off")
+	}
+	if len(inPart) > 0 {
+		why = append(why, "events "+strings.Join(inPart, ", ")+" are recorded in part")
 	}
 	return why
 }

@@ -150,9 +150,20 @@ func (x *waitPairs) grow() {
 	}
 }
 
+// An idBits has the threads that were added, and some more.
+type idBits [1 << 14]uint64
+
+func (b *idBits) add(id flight.ThreadID) {
+	b[id>>6%flight.ThreadID(len(b))] |= 1 << (id & 63)
+}
+
+func (b *idBits) has(id flight.ThreadID) bool {
+	return b[id>>6%flight.ThreadID(len(b))]&(1<<(id&63)) != 0
+}
+
 // An idSet is threads that somebody asks for. Most that are not in it are told by one bit.
 type idSet struct {
-	bits [1 << 14]uint64
+	bits idBits
 	rows map[flight.ThreadID]waiter // those that were found
 	want map[flight.ThreadID]bool   // those that were not
 }
@@ -165,7 +176,7 @@ func (s *idSet) add(id flight.ThreadID) {
 	if id == 0 {
 		return
 	}
-	s.bits[id>>6%flight.ThreadID(len(s.bits))] |= 1 << (id & 63)
+	s.bits.add(id)
 	if _, ok := s.rows[id]; !ok {
 		s.want[id] = true
 	}
@@ -173,7 +184,7 @@ func (s *idSet) add(id flight.ThreadID) {
 
 // meet keeps what the row says if its thread is asked for.
 func (s *idSet) meet(row *flight.ThreadRow) {
-	if s.bits[row.ID>>6%flight.ThreadID(len(s.bits))]&(1<<(row.ID&63)) != 0 && s.want[row.ID] {
+	if s.bits.has(row.ID) && s.want[row.ID] {
 		delete(s.want, row.ID)
 		s.rows[row.ID] = waiterOf(row)
 	}

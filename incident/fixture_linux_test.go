@@ -84,7 +84,7 @@ func TestATailHasMoreThanTheRings(t *testing.T) {
 	s.options.Take = quick
 	s.TakeEvents(tail.Events)
 	child.WriteLine()
-	for deadline := time.Now().Add(20 * time.Second); marks(t, r) < 1 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); marks(t, r) < 1 && time.Now().Before(deadline); {
 	}
 	first := take(t, s, r)
 	if n := countEvents(t, first, flight.EventMark); n != 1 {
@@ -92,7 +92,7 @@ func TestATailHasMoreThanTheRings(t *testing.T) {
 	}
 	// It goes on, and a dead process still has its last events.
 	child.WriteLine()
-	for deadline := time.Now().Add(20 * time.Second); marks(t, r) < 2 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); marks(t, r) < 2 && time.Now().Before(deadline); {
 	}
 	child.Signal(os.Kill)
 	second := take(t, s, r)

@@ -7,21 +7,12 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/vtscope/vtscope/internal/tmpfstest"
 )
 
 func TestAFullDiskLeavesNoHalfBundle(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to mount a small tmpfs")
-	}
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=128k,mode=0700"); err != nil {
-		t.Skipf("needs the right to mount a small tmpfs: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := tmpfstest.Mount(t, 128<<10, 0)
 	large := quick
 	large.Events = events(300 << 10)
 	r := recorded(t)

@@ -57,7 +57,7 @@ func wants(t *testing.T, text string, parts ...string) {
 
 func awaitState(t *testing.T, th *vthread.Thread, want flight.State) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); th.State() != want; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); th.State() != want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it is %v, want %v", th.State(), want)
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vtscope/vtscope/runtime/durable/journal"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -23,6 +24,8 @@ type Row struct {
 	Scope     int
 	Stack     int // -1: no stack is known
 	Key       int // of the thread, for Name, Creator and Label
+
+	Durable *journal.DurableRow // of a filter of [ParseDurable]: all that it looks at, with Wait
 }
 
 // Texts gives the texts that belong to a [Row]. They are asked for when a filter needs them, and kept where a key is used again.
@@ -35,6 +38,7 @@ type Texts interface {
 	Scheduler(flight.SchedulerID) string
 	Blocker(flight.Blocker) string             // such as: mutex "db"
 	Label(row *Row, key string) (string, bool) // of the profiler
+	Durable(row *Row) *flight.DurableRow       // nil: it is no durable thread
 }
 
 // A kind is what values of a field are.
@@ -87,6 +91,9 @@ var Fields = []Field{
 	{Name: "id", About: "its number", kind: number, num: func(_ *Matcher, r *Row) int64 { return int64(r.ID) }},
 	{Name: "creator", About: "the number of the thread that made it; 0: none", kind: number, num: func(m *Matcher, r *Row) int64 { return int64(m.texts.Creator(r)) }},
 	{Name: "waker", About: "the number of the thread that unparked it last; 0: none", kind: number, num: func(_ *Matcher, r *Row) int64 { return int64(r.Waker) }},
+	{Name: "durable", About: "the id of the durable thread that it is", text: func(m *Matcher, r *Row) string { return m.durable(r).ID }},
+	{Name: "body", About: "the name of the body of the durable thread that it is", text: func(m *Matcher, r *Row) string { return m.durable(r).Body }},
+	{Name: "steps", About: "how long the journal of the durable thread is that it is; 0: it is none", kind: number, num: func(m *Matcher, r *Row) int64 { return int64(m.durable(r).Steps) }},
 	{Name: "mounts", About: "how often it was mounted", kind: number, num: func(_ *Matcher, r *Row) int64 { return int64(r.Mounts) }},
 	{Name: "pins", About: "how often it was pinned", kind: number, num: func(_ *Matcher, r *Row) int64 { return int64(r.Pins) }},
 }
@@ -113,11 +120,15 @@ func (f *Field) Example() string {
 // labelPrefix begins the fields of profiler labels: label:KEY.
 const labelPrefix = "label:"
 
-func fieldNamed(name string) *Field {
-	for i := range Fields {
-		if Fields[i].Name == name {
-			return &Fields[i]
+// named returns the field of a name, nil if the language has none.
+func (l *language) named(name string) *Field {
+	for i := range l.fields {
+		if l.fields[i].Name == name {
+			return &l.fields[i]
 		}
+	}
+	if !l.labels {
+		return nil
 	}
 	if key, ok := strings.CutPrefix(name, labelPrefix); ok && key != "" {
 		return &Field{Name: name, About: "a label of the profiler", text: func(m *Matcher, r *Row) string {

@@ -32,6 +32,12 @@ func (w *world) Creator(row *Row) flight.ThreadID {
 
 func (w *world) Scheduler(id flight.SchedulerID) string { return fmt.Sprint("s", id) }
 func (w *world) Blocker(b flight.Blocker) string        { return b.String() }
+func (w *world) Durable(row *Row) *flight.DurableRow {
+	if row.ID == 4 {
+		return &flight.DurableRow{ID: "order-4711", Body: "checkout", Steps: 214}
+	}
+	return nil
+}
 func (w *world) Label(row *Row, key string) (string, bool) {
 	if key == "tenant" && row.Key == 1 {
 		return "acme", true
@@ -58,6 +64,11 @@ func TestFiltersMatchTheThreadsTheyName(t *testing.T) {
 		"":                                      "1 2 3 4",
 		"  ":                                    "1 2 3 4",
 		"state=parked":                          "3",
+		"durable=order-4711":                    "4",
+		"durable~order":                         "4",
+		"durable!=\"\"":                         "4",
+		"body=checkout steps>100":               "4",
+		"steps=0":                               "1 2 3",
 		"state!=parked":                         "1 2 4",
 		"state=*parked":                         "3 4",
 		"state~park":                            "3 4",
@@ -155,7 +166,7 @@ func TestAWrongFilterPointsAtTheCharacter(t *testing.T) {
 		"-~x":         " ^ a field is missing before this; FIELD~VALUE, or the text in quotes to look for it",
 		`"id"=1`:      "    ^ a field is missing before this; FIELD=VALUE, or the text in quotes to look for it",
 		"id=1 -":      "      ^ a condition is missing; FIELD=VALUE, or a word to look for",
-		"colour=red":  "^^^^^^ there is no field \"colour\"; one of scope, name, state, reason, wait, stack, blocker, scheduler, carrier, kind, id, creator, waker, mounts, pins, label:KEY",
+		"colour=red":  "^^^^^^ there is no field \"colour\"; one of scope, name, state, reason, wait, stack, blocker, scheduler, carrier, kind, id, creator, waker, durable, body, steps, mounts, pins, label:KEY",
 	} {
 		_, err := Parse(text)
 		var e *Error
@@ -230,17 +241,22 @@ func BenchmarkMatch(b *testing.B) {
 
 var update = flag.Bool("update", false, "write the fields into docs/filter.md")
 
-func TestTheDocsHaveTheFields(t *testing.T) {
-	const path = "../../docs/filter.md"
-	var want strings.Builder
-	want.WriteString("| field | is |\n|---|---|\n")
-	for _, f := range Fields {
+// fieldsTable is the table of a language's fields.
+func fieldsTable(fields []Field) string {
+	var b strings.Builder
+	b.WriteString("| field | is |\n|---|---|\n")
+	for _, f := range fields {
 		about := f.About
 		if len(f.Values) > 0 {
 			about += ": " + strings.Join(f.Values, ", ")
 		}
-		fmt.Fprintf(&want, "| `%s` | %s |\n", f.Name, about)
+		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Name, about)
 	}
+	return b.String()
+}
+
+func TestTheDocsHaveTheFields(t *testing.T) {
+	const path = "../../docs/filter.md"
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -248,12 +264,16 @@ func TestTheDocsHaveTheFields(t *testing.T) {
 	if *update {
 		before, rest, _ := strings.Cut(string(page), "| field | is |\n")
 		_, after, _ := strings.Cut(rest, "| `label:KEY`")
-		page = []byte(before + want.String() + "| `label:KEY`" + after)
+		between, rest, _ := strings.Cut(after, "| field | is |\n")
+		_, after, _ = strings.Cut(rest, "\n\n")
+		page = []byte(before + fieldsTable(Fields) + "| `label:KEY`" + between + fieldsTable(DurableFields) + "\n" + after)
 		if err := os.WriteFile(path, page, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !strings.Contains(string(page), want.String()) {
-		t.Errorf("docs/filter.md is stale: go test ./dump/filter -update; want\n%s", want.String())
+	for _, want := range []string{fieldsTable(Fields), fieldsTable(DurableFields)} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("docs/filter.md is stale: go test ./dump/filter -update; want\n%s", want)
+		}
 	}
 }

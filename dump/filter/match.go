@@ -82,6 +82,14 @@ func (t *term) match(m *Matcher, row *Row) bool {
 	return ask()
 }
 
+// durable returns the zero row for a thread that is no durable one.
+func (m *Matcher) durable(row *Row) *flight.DurableRow {
+	if d := m.texts.Durable(row); d != nil {
+		return d
+	}
+	return &flight.DurableRow{}
+}
+
 func (t *term) compares(n int64) bool {
 	switch t.op {
 	case "=":
@@ -122,6 +130,9 @@ func (t *term) inFrames(m *Matcher, row *Row) bool {
 
 // match looks in the name, the scope and the stack.
 func (s *search) match(m *Matcher, row *Row) bool {
+	if d := row.Durable; d != nil {
+		return s.pattern.MatchString(d.ID) || s.pattern.MatchString(d.Body) || s.pattern.MatchString(d.Wait.Of()) || s.pattern.MatchString(d.Err)
+	}
 	const scopes, stacks = 1 << 62, 1 << 61
 	if m.recall(s.slot, scopes|uint64(row.Scope), func() bool { return s.pattern.MatchString(m.texts.Scope(row.Scope)) }) {
 		return true

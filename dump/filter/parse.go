@@ -84,9 +84,17 @@ const (
 	maxTerms = 256
 )
 
+// A language is what can be asked, in the one grammar.
+type language struct {
+	fields []Field
+	labels bool // label:KEY too
+}
+
 // Parse reads a filter. An empty one matches every thread. The error is an [*Error].
-func Parse(s string) (*Filter, error) {
-	p := &parser{text: s}
+func Parse(s string) (*Filter, error) { return parse(s, &language{Fields, true}) }
+
+func parse(s string, l *language) (*Filter, error) {
+	p := &parser{text: s, language: l}
 	if len(s) > maxText {
 		return nil, &Error{Text: s[:maxText], At: maxText, Why: fmt.Sprintf("a filter has at most %d bytes", maxText)}
 	}
@@ -116,9 +124,10 @@ func Parse(s string) (*Filter, error) {
 }
 
 type parser struct {
-	text  string
-	at    int
-	terms int
+	language *language
+	text     string
+	at       int
+	terms    int
 }
 
 func (p *parser) wrong(at, n int, why, try string) *Error {
@@ -312,9 +321,9 @@ func (p *parser) value() (string, error) {
 
 // compare reads what follows an operator.
 func (p *parser) compare(begin int, name, op string) (node, error) {
-	f := fieldNamed(name)
+	f := p.language.named(name)
 	if f == nil {
-		return nil, p.wrong(begin, len(name), fmt.Sprintf("there is no field %q", name), didYouMean(name, fieldNames()))
+		return nil, p.wrong(begin, len(name), fmt.Sprintf("there is no field %q", name), didYouMean(name, p.language.names()))
 	}
 	at := p.at
 	value, err := p.value()
@@ -373,11 +382,14 @@ func (t *term) prepare() (why, try string) {
 	return "", ""
 }
 
-func fieldNames() (names []string) {
-	for i := range Fields {
-		names = append(names, Fields[i].Name)
+func (l *language) names() (names []string) {
+	for i := range l.fields {
+		names = append(names, l.fields[i].Name)
 	}
-	return append(names, labelPrefix+"KEY")
+	if l.labels {
+		names = append(names, labelPrefix+"KEY")
+	}
+	return names
 }
 
 // didYouMean returns the words that are nearest to a wrong one, or all of them.

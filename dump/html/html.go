@@ -205,6 +205,9 @@ func (b *builder) group(g *dump.Group) {
 		if e.Name != "" {
 			name += " " + text(e.Name)
 		}
+		if e.Steps > 0 {
+			name += " (" + dump.Count(e.Steps, "step") + ")"
+		}
 		out.Some = append(out.Some, name)
 		b.size += cost(name)
 	}

@@ -123,9 +123,9 @@ func begun(t *testing.T, name string, s flight.State, f func(), end func(th *vth
 	t.Helper()
 	th := vthread.Builder{Name: name}.Start(f)
 	t.Cleanup(func() { end(th); th.Join() })
-	for deadline := time.Now().Add(20 * time.Second); th.State() != s; time.Sleep(100 * time.Microsecond) {
+	for deadline := time.Now().Add(time.Minute); th.State() != s; time.Sleep(100 * time.Microsecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%v after 20 s, want %v", th, s)
+			t.Fatalf("%v after a minute, want %v", th, s)
 		}
 	}
 	return th
@@ -166,7 +166,7 @@ func TestThreadsOfAnExecutorAreInTheScopeOfWhoMadeIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	th := <-wake
-	for deadline := time.Now().Add(20 * time.Second); th.State() != flight.StateParked && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); th.State() != flight.StateParked && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
 	d, _ := dumpUs(t, 2)
 	if got := d.thread(t, "served"); got.in != "<root>" || got.State != "WAITING" {
@@ -268,7 +268,7 @@ func TestNestedScopesAreATreeOfContainers(t *testing.T) {
 	defer th.Join()
 	defer hold.Done()
 	r := ourReader(t)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		waiting := 0
 		_, _ = r.Threads(context.Background(), func(rows []flight.ThreadRow) {
 			for _, row := range rows {

@@ -51,7 +51,7 @@ func TestAStoppedProcessStandsStillAndGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		after := attachTo(t, pid, Options{})
-		for deadline := time.Now().Add(30 * time.Second); reflect.DeepEqual(first, rowsOf(t, after)); {
+		for deadline := time.Now().Add(time.Minute); reflect.DeepEqual(first, rowsOf(t, after)); {
 			if time.Now().After(deadline) {
 				t.Fatal("it does not go on")
 			}
@@ -65,7 +65,7 @@ func TestMountedThreadsHaveStacks(t *testing.T) {
 		want := int(running[0] - '0')
 		src := attachTo(t, pid, Options{Mounted: true})
 		most := 0
-		for deadline := time.Now().Add(30 * time.Second); most < want && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(time.Minute); most < want && time.Now().Before(deadline); {
 			c, _ := look(t, src) // of threads that run on nothing is sure
 			most = max(most, c.running)
 		}
@@ -133,7 +133,7 @@ func TestSignalsAreNotLostWhenThreadsAreStopped(t *testing.T) {
 			if got != want {
 				t.Fatalf("got %q, want %q", got, want)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("no %q for a long time: a signal was lost", want)
 		}
 	}
