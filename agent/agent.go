@@ -50,6 +50,9 @@ type Options struct {
 	// Marks is a file of what people think of groups, as vtdump mark writes it: pages show them, and those who may operate set them. "": none.
 	Marks string
 
+	// TraceURL is where a trace is shown, with {trace} for its id and maybe {span}: pages link there from a thread whose labels name one. "": they show the id.
+	TraceURL string
+
 	// Checks are those that are made in each process all the time, with their thresholds; Found is told after each look what is found, on a goroutine of that process:
 	// a finding comes when it was there in two looks in a row, and goes when it was missing in three. It must not change what it is given. nil: nobody is told.
 	Checks dump.CheckOptions

@@ -50,8 +50,10 @@ func (a *Agent) tell(w http.ResponseWriter, r *http.Request, err error) {
 		refuse(w, http.StatusNotFound, err.Error(), "dump, where each group has its key; or 1, the largest")
 	case errors.Is(err, flight.ErrPermission):
 		refuse(w, http.StatusForbidden, err.Error(), "vtserve as the user who runs the program")
-	case errors.Is(err, flight.ErrNoProcess), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, flight.ErrNoProcess):
 		refuse(w, http.StatusGone, err.Error(), "dump without parameters, for the last snapshot")
+	case errors.Is(err, fs.ErrNotExist):
+		refuse(w, http.StatusGone, "the process has ended, and its flight file is gone: of its end the last snapshot is kept, and nothing beyond it", "dump without parameters, for that snapshot")
 	default:
 		refuse(w, http.StatusInternalServerError, err.Error(), "again in a moment")
 	}
@@ -375,20 +377,6 @@ func (f *follower) serveDocument(w http.ResponseWriter, part string, q *ask) err
 	out := begin(w, way.media, "")
 	_, err = out.Write(text)
 	return out.end(err)
-}
-
-func (a *Agent) serveSettings(w http.ResponseWriter, r *http.Request, q *ask) error {
-	return a.withReader(w, r, q, "settings", func(_ context.Context, _ *turn, r *flight.Reader) (toJSON, toText func(io.Writer) error, err error) {
-		return settingsOf(r, q)
-	})
-}
-
-func settingsOf(r *flight.Reader, q *ask) (toJSON, toText func(io.Writer) error, err error) {
-	d, err := dump.TakeSettings(r)
-	if errors.Is(err, dump.ErrNoSettings) {
-		err = refusal{http.StatusNotFound, err.Error(), "build the program with a newer vtscope"}
-	}
-	return func(to io.Writer) error { return dump.SettingsJSON(to, d) }, func(to io.Writer) error { return dump.SettingsText(to, d, time.Now(), q.text) }, err
 }
 
 // serveChange changes the settings of a recorder as the body says, and answers with what they are then.

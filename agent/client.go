@@ -17,22 +17,28 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/vtscope/vtscope/agent/access"
+	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/dump/filter"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 const (
 	readLimit    = 12 << 10               // bytes of a client's message: subscriptions are short
-	writeTimeout = 10 * time.Second       // a client that takes nothing for so long is cut off
 	pingEvery    = 20 * time.Second       //
 	pongTimeout  = 50 * time.Second       // without an answer the connection is dead
 	frameGap     = 50 * time.Millisecond  // at least between two frames, however often a client subscribes
 	firstWait    = 500 * time.Millisecond // for the first subscription, before the default is shown
+	longestSeen  = 256                    // bytes of a message that tells which frame has come
+	mostUnseen   = 2                      // frames that may be on their way to a client that tells which have come
 	longestName  = 2 << 10                // bytes of a member of a subscription
 	mostMarks    = 8                      // moments that a client may have marked
 	markEvery    = 10 * time.Second       // they are told to the keeper again
+	pieceOfWrite = 4 << 10                // bytes of a message that are written under one deadline
 	compressFrom = 1 << 10                // bytes of a message that is worth compressing, for clients of other machines
 )
+
+// writeTimeout is how long a client may take nothing: then it is cut off. It changes in tests only.
+var writeTimeout = 10 * time.Second
 
 // A client is one websocket. Its writer makes frames when the connection takes them, from the newest view:
 // so nothing queues up, and a slow client skips frames instead of receiving old ones.
@@ -42,6 +48,7 @@ type client struct {
 	conn   *websocket.Conn
 	subs   chan Subscription // from the reader, only the newest
 	bad    chan Problem      // from the reader
+	came   chan uint64       // from the reader, the newest frame that the client has seen
 
 	// Of the writer alone.
 	want   Subscription
@@ -57,6 +64,8 @@ type client struct {
 	held   string         // key of the agent's choice when want names no group: it stays while it has threads
 	sent   map[string]*part
 	seq    uint64 // of the frame sent last
+	tells  bool   // the client tells which frames have come
+	told   uint64 // the newest of them
 	at     time.Time
 	lost   uint64
 	seen   uint64 // version of the view sent last
@@ -104,6 +113,10 @@ func (c *client) read(ctx context.Context) error {
 			return err
 		}
 		alive()
+		if seq, is := parseSeen(data); is {
+			put(c.came, seq, greatest)
+			continue
+		}
 		sub, problem := parse(kind, data)
 		if problem != nil {
 			select {
@@ -113,14 +126,36 @@ func (c *client) read(ctx context.Context) error {
 			}
 			continue
 		}
-		for sent := false; !sent; {
-			select {
-			case c.subs <- sub:
-				sent = true
-			case <-c.subs: // one that nobody took yet is outdated
-			}
+		newest(c.subs, sub)
+	}
+}
+
+// newest puts a value into a channel of one, in place of one that nobody has taken yet. There is no other sender.
+func newest[T any](to chan T, value T) {
+	put(to, value, func(_, value T) T { return value })
+}
+
+func greatest(a, b uint64) uint64 { return max(a, b) }
+
+// put puts a value into a channel of one, merged with one that nobody has taken yet. There is no other sender.
+func put[T any](to chan T, value T, merge func(old, value T) T) {
+	for {
+		select {
+		case to <- value:
+			return
+		case old := <-to:
+			value = merge(old, value)
 		}
 	}
+}
+
+// parseSeen reads which frame has come, if that is what a client's message tells.
+func parseSeen(data []byte) (seq uint64, is bool) {
+	var s Seen
+	if len(data) > longestSeen || json.Unmarshal(data, &s) != nil || s.Type != TypeSeen {
+		return 0, false
+	}
+	return s.Seq, true
 }
 
 // readMessage reads a whole message. The connection's own limit is for what comes compressed as it came.
@@ -209,6 +244,7 @@ func (c *client) write(ctx context.Context, readerDone <-chan error) error {
 	defer next.Stop()
 	var wake <-chan struct{}
 	var due <-chan time.Time = next.C
+	owes := false // a frame, as soon as one of those on their way has come
 	for {
 		frame := false
 		select {
@@ -229,12 +265,19 @@ func (c *client) write(ctx context.Context, readerDone <-chan error) error {
 		case s := <-c.subs:
 			c.subscribe(s)
 			frame = true
+		case seq := <-c.came:
+			c.tells, c.told = true, max(c.told, min(seq, c.seq))
+			frame = owes
 		case <-wake:
 			frame = true
 		case <-due: // nothing happened: say so
 			frame = true
 		}
 		if !frame {
+			continue
+		}
+		if owes = c.tells && c.seq-c.told >= mostUnseen; owes {
+			wake, due = nil, nil
 			continue
 		}
 		if err := c.pause(ctx); err != nil {
@@ -255,14 +298,7 @@ func (c *client) pause(ctx context.Context) error {
 	if wait <= 0 {
 		return nil
 	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return pause(ctx, wait)
 }
 
 // subscribe changes what the client looks at.
@@ -486,7 +522,18 @@ func (c *client) send(message any) error {
 func (c *client) sendBytes(data []byte) error {
 	c.conn.EnableWriteCompression(len(data) >= compressFrom) // nothing happens if it was not agreed on
 	c.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if err := c.conn.WriteMessage(websocket.TextMessage, data); err != nil {
+	w, err := c.conn.NextWriter(websocket.TextMessage)
+	if err != nil {
+		return err
+	}
+	// Each piece has a deadline of its own: who takes a large frame slowly takes something.
+	for piece := range slices.Chunk(data, pieceOfWrite) {
+		c.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := w.Write(piece); err != nil {
+			return err
+		}
+	}
+	if err := w.Close(); err != nil {
 		return err
 	}
 	c.agent.meter.sent.Add(uint64(len(data)))
@@ -497,8 +544,8 @@ func (c *client) sendBytes(data []byte) error {
 func (c *client) sayGoodbye(err error) {
 	code, text := websocket.CloseNormalClosure, ""
 	switch {
-	case errors.Is(err, errAgentClosed):
-		code, text = websocket.CloseGoingAway, err.Error()
+	case errors.Is(err, errAgentClosed), c.agent.ctx.Err() != nil: // of two reasons at once this one is told
+		code, text = websocket.CloseGoingAway, errAgentClosed.Error()
 	case errors.Is(err, websocket.ErrReadLimit):
 		code, text = websocket.CloseMessageTooBig, fmt.Sprintf("a message is at most %d bytes", readLimit)
 	}
@@ -510,11 +557,15 @@ func (a *Agent) config(to access.Caller) Config {
 	c := Config{
 		Type: TypeConfig, Protocol: Protocol, Agent: About{os.Getpid(), a.started.UnixMilli()},
 		IntervalMS: int(a.options.Interval.Milliseconds()), Points: a.options.Points, Limits: limits, Orders: orderTerms(), Panels: panelNames(),
-		Caller: CallerTerm{to.Name, to.Role.String()}, Incidents: a.options.Incidents != nil, Marks: a.options.Marks != "",
+		Caller: CallerTerm{to.Name, to.Role.String()}, Incidents: a.options.Incidents != nil, Marks: a.options.Marks != "", TraceURL: a.options.TraceURL,
 	}
 	for i := range filter.Fields {
 		f := &filter.Fields[i]
 		c.Filter = append(c.Filter, FilterTerm{f.Name, f.About, f.Operators(), append([]string{}, f.Values...), f.Example()})
+	}
+	for i := range dump.Checks {
+		x := &dump.Checks[i]
+		c.Checks = append(c.Checks, CheckTerm{x.Name, x.About, x.Remedy})
 	}
 	for _, s := range flight.States {
 		c.States = append(c.States, Term{s.Name, s.About})

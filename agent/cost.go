@@ -91,6 +91,7 @@ func (m *meter) costLocked() Cost {
 	c.Clients, c.LostFrames, c.LostEvents = int(m.clients.Load()), m.lostFrames.Load(), m.lostEvents.Load()
 	c.Past = uint64(max(m.past.Load(), 0))
 	c.Step, c.Note = m.thrift.now()
+	c.Unread = steps[c.Step].noSurvey
 	return c
 }
 

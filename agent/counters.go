@@ -19,8 +19,10 @@ type counters struct {
 }
 
 type ringCount struct {
-	carrier flight.CarrierID
-	mounts  uint64
+	carrier     flight.CarrierID
+	mounts      uint64
+	collections uint64
+	head        uint64
 }
 
 // read renews the counters. If the rings cannot be read the old counters stay, with rates of zero.
@@ -37,7 +39,7 @@ func (f *follower) read(now time.Time) {
 		for k := range fresh.kinds {
 			fresh.kinds[k] += rings[i].Counts[k]
 		}
-		fresh.heads[rings[i].Index] = ringCount{rings[i].Carrier, rings[i].Counts[flight.EventMount]}
+		fresh.heads[rings[i].Index] = ringCount{rings[i].Carrier, rings[i].Counts[flight.EventMount], rings[i].Counts[flight.EventGC], rings[i].Head}
 	}
 	per := func(fresh, old uint64) float64 {
 		// A counter that went back belongs to a damaged file; it has no rate.
@@ -71,6 +73,9 @@ func (f *follower) read(now time.Time) {
 	if !old.at.IsZero() {
 		for i, k := range marked {
 			f.happened.marks[i] += max(fresh.kinds[k], old.kinds[k]) - old.kinds[k]
+		}
+		if fresh.kinds[flight.EventGC] > old.kinds[flight.EventGC] {
+			f.happened.stopped += f.stopped(rings, &old)
 		}
 	}
 	for i := range rings {
@@ -148,6 +153,27 @@ func (f *follower) top(id flight.StackID) string {
 		}
 	}
 	return ""
+}
+
+// stopped sums how long the garbage collections since the look before stopped all goroutines, as far as rings still tell.
+func (f *follower) stopped(rings []flight.RingRow, old *counters) (sum time.Duration) {
+	for i := range rings {
+		r := &rings[i]
+		was := old.heads[r.Index]
+		if r.Counts[flight.EventGC] <= was.collections || r.Head <= was.head {
+			continue
+		}
+		events, _, _, err := f.reader.Events(r.Index, was.head, int(min(r.Head-was.head, 1<<20)))
+		if err != nil {
+			continue
+		}
+		for k := range events {
+			if events[k].Kind == flight.EventGC {
+				sum += time.Duration(events[k].Arg)
+			}
+		}
+	}
+	return sum
 }
 
 // recent is how many of a ring's events are read to see what its carrier runs: a thread that caused more

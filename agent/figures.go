@@ -16,6 +16,8 @@ type counted struct {
 	lost       flight.Lost
 	schedulers []flight.SchedulerRow // not changed: views hold it
 	pins       []flight.PinSite
+	durable    *flight.DurableTotals
+	waits      [flight.DurableWaitCount]int // of durable threads
 	size       int64
 }
 
@@ -24,6 +26,17 @@ func (f *follower) count(now time.Time, rings []flight.RingRow) {
 	c := counted{at: now, counts: f.reader.CountsOf(rings), lost: f.reader.Lost(), schedulers: f.counted.schedulers, pins: f.counted.pins, size: f.counted.size}
 	if pins, err := f.reader.PinSites(); err == nil || len(pins) > 0 {
 		c.pins = pins
+	}
+	if d, ok, err := f.reader.DurableTotals(); ok && err == nil {
+		c.durable, c.waits = &d, f.counted.waits
+		if rows, err := f.reader.Durables(); err == nil || len(rows) > 0 {
+			c.waits = [flight.DurableWaitCount]int{}
+			for i := range rows {
+				c.waits[rows[i].Wait]++
+			}
+		}
+	} else if err != nil {
+		c.durable, c.waits = f.counted.durable, f.counted.waits
 	}
 	if info, err := os.Stat(f.path); err == nil {
 		c.size = info.Size()
@@ -51,7 +64,7 @@ func (a *Agent) Figures() metrics.Figures {
 		}
 		out.Processes = append(out.Processes, metrics.Process{
 			Process: v.process, Key: v.row.Key, Gone: v.row.Gone > 0,
-			At: v.counted.at, Counts: v.counted.counts, Lost: v.counted.lost, Schedulers: v.counted.schedulers, PinSites: v.counted.pins, Size: v.counted.size,
+			At: v.counted.at, Counts: v.counted.counts, Lost: v.counted.lost, Schedulers: v.counted.schedulers, PinSites: v.counted.pins, Durable: v.counted.durable, DurableWaits: v.counted.waits, Size: v.counted.size,
 			Snapshot: v.snapshot, Findings: v.counts(), Observed: v.observed.Events, Unobserved: v.observed.Lost,
 		})
 	}

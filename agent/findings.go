@@ -184,7 +184,7 @@ func (v *view) findings() *Findings {
 	if v.found == nil {
 		switch out.Missing = "Nothing was judged yet."; {
 		case v.from.past != nil:
-			out.Missing = "A recording is not judged here: the findings of a bundle are in it, vtdump findings."
+			out.Missing = "A recording is not judged here; a bundle has the findings of its end."
 		case v.kept && v.snapshot == nil:
 			out.Missing = v.missing
 		}

@@ -86,7 +86,7 @@ func TestAClientSeesWhatTheChecksFindAndCanGoThere(t *testing.T) {
 	if all := a.Findings(); len(all) != 1 || all[0].Findings == nil || len(all[0].Findings.Findings) < 2 || all[0].Findings.Findings[0].Check != "deadlock" {
 		t.Errorf("got %+v", all)
 	}
-	for deadline := time.After(20 * time.Second); ; {
+	for deadline := time.After(patience); ; {
 		select {
 		case f := <-told:
 			if slices.ContainsFunc(f.Findings, func(x dump.Finding) bool { return x.Check == "deadlock" }) {

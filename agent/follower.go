@@ -63,6 +63,8 @@ type follower struct {
 	pause    time.Duration             // that the newest snapshot demands, from began on
 	busy     bool                      // a snapshot is under way
 	results  chan result               // its end
+	reading  chan soFar                // how far the first one is, the newest alone
+	soFar    *soFar                    // what it told last; nil: nothing
 	problem  string
 
 	mu struct {
@@ -77,6 +79,7 @@ type result struct {
 	filtered map[string]*dump.Snapshot // by filter
 	err      error
 	seen     *survey // nil: nobody looks
+	first    bool    // the look has a snapshot alone
 }
 
 func newFollower(a *Agent, path string, open func() (*flight.Reader, error)) (*follower, error) {
@@ -90,6 +93,7 @@ func newFollower(a *Agent, path string, open func() (*flight.Reader, error)) (*f
 		key:     keyOf(r, filepath.Base(path)),
 		kick:    make(chan struct{}, 1),
 		results: make(chan result, 1),
+		reading: make(chan soFar, 1),
 		history: timeline{most: a.options.Points},
 		seen:    noSurvey(),
 		lookout: lookout{options: a.options.Checks},
@@ -153,8 +157,11 @@ func (f *follower) run() {
 		f.read(now)
 		f.hear(now)
 		f.due = true
-		if !f.begin(ctx, now, false) {
+		switch began := f.begin(ctx, now, false); {
+		case !began:
 			f.publish(p) // else its end does, so that there is one frame for each interval
+		case f.latest == nil:
+			f.publishSoFar(p)
 		}
 		for waiting := true; waiting; {
 			select {
@@ -164,8 +171,18 @@ func (f *follower) run() {
 				waiting = false
 			case <-f.kick:
 				f.begin(ctx, time.Now(), true)
+			case s := <-f.reading:
+				if f.soFar = &s; f.latest == nil {
+					f.publishSoFar(f.reader.Process())
+				}
 			case res := <-f.results:
 				f.take(res)
+				if res.first && res.err == nil {
+					f.publishSoFar(f.reader.Process())
+					f.began = time.Time{}
+					f.begin(ctx, time.Now(), true)
+					break
+				}
 				f.publish(f.reader.Process())
 			}
 		}
@@ -187,6 +204,10 @@ func (f *follower) begin(ctx context.Context, now time.Time, soon bool) bool {
 		return false
 	}
 	f.busy, f.began = true, now
+	if f.latest == nil {
+		go func() { f.results <- f.firstLook(ctx) }() // has room for the one snapshot under way
+		return true
+	}
 	survey := f.surveyed.Load() > 0 && !f.agent.meter.thrift.rule().noSurvey
 	what := f.lookFor(survey)
 	go func() {
@@ -197,7 +218,7 @@ func (f *follower) begin(ctx context.Context, now time.Time, soon bool) bool {
 		if what.Delays && res.err == nil {
 			res.seen = newSurvey(res.look.Schedulers)
 		}
-		f.results <- res // has room for the one snapshot under way
+		f.results <- res
 	}()
 	return true
 }
@@ -219,6 +240,10 @@ func (f *follower) take(res result) {
 	}
 	f.problem = ""
 	s := res.look.Snapshot
+	if res.first { // the next one follows at once, and is compared and judged
+		f.latest, f.took = s, res.look.Took
+		return
+	}
 	interval := f.agent.options.Interval
 	before := f.seen
 	if f.seen = res.seen; f.seen == nil {
@@ -266,13 +291,20 @@ func (f *follower) publish(p flight.Process) {
 		f.history.add(time.Now(), f.latest, f.rings, f.happened)
 		f.happened, f.due = happened{}, false
 	}
-	v := f.newView(p)
+	f.replace(f.newView(p), 1)
+}
+
+// publishSoFar makes a view that one for the whole interval follows soon: none that a slow client could miss.
+func (f *follower) publishSoFar(p flight.Process) { f.replace(f.newView(p), 0) }
+
+// replace makes v the view, so many versions later than the one before.
+func (f *follower) replace(v *view, later uint64) {
 	f.keeper.add(v, time.Duration(f.history.most)*f.agent.options.Interval)
 	f.agent.economize()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.view != nil {
-		v.version = f.mu.view.version + 1
+		v.version = f.mu.view.version + later
 	}
 	f.mu.view = v
 	close(f.mu.wake)

@@ -179,7 +179,8 @@ func (v *view) stack(key string, groups *Groups) *Stack {
 // carriers are the carriers by id. What a thread is called, and that it is pinned, is known if the newest
 // snapshot saw it on its carrier too.
 func (v *view) carriers(now time.Time) *Carriers {
-	out := &Carriers{Rows: []CarrierRow{}, Total: len(v.rings.carriers)}
+	sum := v.carrying()
+	out := &Carriers{Rows: []CarrierRow{}, Total: sum.Total, Busy: sum.Busy}
 	seen := v.executing()
 	for i := range v.rings.carriers {
 		c := &v.rings.carriers[i]
@@ -208,9 +209,6 @@ func (v *view) carriers(now time.Time) *Carriers {
 				row.Where = at.Func
 			}
 		}
-		if c.state == flight.CarrierRunning || c.state == flight.CarrierHeld {
-			out.Busy++
-		}
 		out.Rows = append(out.Rows, row)
 	}
 	slices.SortFunc(out.Rows, func(a, b CarrierRow) int { return a.ID - b.ID })
@@ -221,6 +219,21 @@ func (v *view) carriers(now time.Time) *Carriers {
 		out.Rows = out.Rows[:limits.Carriers]
 	}
 	return out
+}
+
+// carrying counts them.
+func (v *view) carrying() (c Carrying) {
+	c.Total = len(v.rings.carriers)
+	for i := range v.rings.carriers {
+		switch v.rings.carriers[i].state {
+		case flight.CarrierHeld:
+			c.Held++
+			c.Busy++
+		case flight.CarrierRunning:
+			c.Busy++
+		}
+	}
+	return c
 }
 
 func idle(row CarrierRow) int {

@@ -24,6 +24,7 @@ const usualIdle = 5 * time.Minute
 type Within struct {
 	options Options
 	idle    time.Duration
+	resting sync.WaitGroup // agents that are being closed because nobody has asked for long
 
 	mu struct {
 		sync.Mutex
@@ -102,7 +103,9 @@ func (h *Within) rest() {
 		return
 	}
 	h.mu.agent, h.mu.serve = nil, nil
+	h.resting.Add(1)
 	h.mu.Unlock()
+	defer h.resting.Done()
 	a.Close()
 }
 
@@ -133,6 +136,7 @@ func (h *Within) Close() error {
 		h.mu.timer.Stop()
 	}
 	h.mu.Unlock()
+	h.resting.Wait() // none comes after closed
 	if a == nil {
 		return nil
 	}

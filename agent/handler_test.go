@@ -59,10 +59,10 @@ func TestTheAgentOfTheProgramItselfRunsOnlyWhileSomebodyAsks(t *testing.T) {
 	}
 	conn.Close()
 	until(t, "at rest", func() bool { return !h.runs() })
-	get(t, s.URL+Prefix+"api/v1/processes", 200)
-	if !h.runs() {
-		t.Error("it does not run again when somebody asks again")
-	}
+	until(t, "running again when somebody asks again", func() bool {
+		get(t, s.URL+Prefix+"api/v1/processes", 200)
+		return h.runs() // unless it rests again already
+	})
 	h.Close()
 	get503(t, s.URL+Prefix)
 	http.DefaultClient.CloseIdleConnections()
@@ -110,6 +110,42 @@ func TestAnAgentThatExportsRunsFromTheBeginning(t *testing.T) {
 	h.Close()
 	if _, _, closed := w.told(); closed != 1 {
 		t.Errorf("the observer was closed %d times, want once", closed)
+	}
+}
+
+// A slowWitness lasts until it is let go.
+type slowWitness struct {
+	witness
+	closing, goOn chan struct{}
+}
+
+func (w *slowWitness) Close() error {
+	close(w.closing)
+	<-w.goOn
+	return w.witness.Close()
+}
+
+func TestCloseWaitsForAnAgentThatComesToRest(t *testing.T) {
+	h := Handler(Options{Interval: interval})
+	h.idle = 10 * time.Millisecond
+	w := &slowWitness{closing: make(chan struct{}), goOn: make(chan struct{})}
+	h.options.Observe = func(flight.Process, recording.Source) []recording.Observer { return []recording.Observer{w} }
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", Prefix, nil))
+	<-w.closing // nobody asks any more
+	closed := make(chan error)
+	go func() { closed <- h.Close() }()
+	select {
+	case <-closed:
+		t.Error("it is closed while its agent is not")
+		close(w.goOn)
+	case <-time.After(100 * time.Millisecond):
+		close(w.goOn)
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	}
+	if _, _, n := w.told(); n != 1 {
+		t.Errorf("the observer was closed %d times, want once", n)
 	}
 }
 

@@ -14,6 +14,21 @@ import (
 	"github.com/vtscope/vtscope/agent/access"
 )
 
+// admit counts a page that connects, unless there are too many; leave is for when it goes.
+func (a *Agent) admit() (leave func(), err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mu.clients >= a.options.Clients {
+		return nil, refusal{http.StatusServiceUnavailable, fmt.Sprintf("%d pages are connected already", a.options.Clients), "close some"}
+	}
+	a.mu.clients++
+	return func() {
+		a.mu.Lock()
+		a.mu.clients--
+		a.mu.Unlock()
+	}, nil
+}
+
 func (a *Agent) serveWebsocket(w http.ResponseWriter, r *http.Request, _ *ask) error {
 	if !websocket.IsWebSocketUpgrade(r) {
 		return refusal{http.StatusUpgradeRequired, "this address speaks websocket, subprotocol " + Subprotocol, "docs/protocol.md"}
@@ -21,19 +36,9 @@ func (a *Agent) serveWebsocket(w http.ResponseWriter, r *http.Request, _ *ask) e
 	if offered := websocket.Subprotocols(r); len(offered) > 0 && !slices.Contains(offered, Subprotocol) {
 		return refusal{http.StatusBadRequest, fmt.Sprintf("none of the subprotocols %q is known", offered), Subprotocol}
 	}
-	a.mu.Lock()
-	full := a.mu.clients >= a.options.Clients
-	if !full {
-		a.mu.clients++
-	}
-	a.mu.Unlock()
-	if full {
-		return refusal{http.StatusServiceUnavailable, fmt.Sprintf("%d pages are connected already", a.options.Clients), "close some"}
-	}
-	leave := func() {
-		a.mu.Lock()
-		a.mu.clients--
-		a.mu.Unlock()
+	leave, err := a.admit()
+	if err != nil {
+		return err
 	}
 	// Who may connect was decided by access.
 	up := websocket.Upgrader{
@@ -46,7 +51,7 @@ func (a *Agent) serveWebsocket(w http.ResponseWriter, r *http.Request, _ *ask) e
 		return nil
 	}
 	keepLittle(conn.NetConn())
-	c := &client{agent: a, caller: access.CallerOf(r.Context()), conn: conn, subs: make(chan Subscription, 1), bad: make(chan Problem)}
+	c := &client{agent: a, caller: access.CallerOf(r.Context()), conn: conn, subs: make(chan Subscription, 1), bad: make(chan Problem), came: make(chan uint64, 1)}
 	// The connection outlives the request, and Close waits for it.
 	if !a.goWhileOpen(func() { defer leave(); c.serve() }) {
 		leave()

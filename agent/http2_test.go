@@ -120,7 +120,7 @@ func askFrames(t *testing.T, s *httptest.Server, head []string) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	f := http2.NewFramer(conn, conn)

@@ -49,6 +49,41 @@ func TestAClientSeesTheLanesOfCarriers(t *testing.T) {
 		c := tab.whole.Carriers
 		return c != nil && len(c.Rows) == 2 && strings.HasSuffix(c.Rows[0].Past, "ppp") && strings.HasSuffix(c.Rows[1].Past, "rrr")
 	})
+	if got, want := tab.whole.Process.Carrying, (Carrying{Total: 2, Busy: 2, Held: 1}); got != want {
+		t.Errorf("the header counts %+v, want %+v", got, want)
+	}
+}
+
+func TestAClientSeesGarbageCollectionsInTheTimeLine(t *testing.T) {
+	file := flighttest.Write(t, small())
+	a := start(t, Options{Dirs: []string{file.Dir}})
+	tab := connect(t, serve(t, a))
+	tab.subscribe("", "", "")
+	var n uint64
+	var stopped int64
+	points := 0
+	until := func(what string, true func() bool) {
+		for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+			if p := tab.frame().Points; p != nil {
+				points += len(p.Time)
+				for i := range p.Time {
+					n, stopped = n+p.GC[i], stopped+p.Stopped[i]
+				}
+			}
+			if true() {
+				return
+			}
+		}
+		t.Fatalf("after %v: still not %s", patience, what)
+	}
+	until("two points", func() bool { return points >= 2 })
+	for i := range 3 {
+		file.Recorder.EmitMore(flight.Now(), flight.EventGC, 0, flight.StackID(i+1), 0, uint64(200*time.Microsecond), 1<<20)
+	}
+	until("three collections", func() bool { return n >= 3 })
+	if n != 3 || stopped != int64(600*time.Microsecond) {
+		t.Errorf("%d collections that stopped everything for %v, want 3 and 600 µs", n, time.Duration(stopped))
+	}
 }
 
 func TestAClientSeesPollers(t *testing.T) {
@@ -85,8 +120,8 @@ func TestRatesOfPollersAreThoseBetweenSurveys(t *testing.T) {
 		return newSurvey(all)
 	}
 	first, second := made(0, 10, 500), made(2*time.Second, 30, 100, 7)
-	if noSurvey().pollers.Known || !first.pollers.Known {
-		t.Error("pollers are known before there was a survey, or not after it")
+	if none := noSurvey(); none.pollers.Known || none.pins.Known || !first.pollers.Known || !first.pins.Known {
+		t.Error("pollers and pin sites are known before there was a survey, or not after it")
 	}
 	first.since(noSurvey())
 	if first.pollers.Over != 0 {

@@ -43,6 +43,12 @@ type panel struct {
 
 func onProcess(*look) string { return "" }
 func onCost(l *look) string  { return strconv.FormatUint(l.tells, 10) + " " + l.want.Filter }
+func onDelay(l *look) string {
+	if l.view.from.past == nil || l.line == nil {
+		return ""
+	}
+	return fmt.Sprint(" ", l.line.version)
+}
 func onTree(l *look) string {
 	return fmt.Sprintf("%s\x00%s\x00%+v\x00%s", l.want.Order, l.want.Scope, l.want.Open, l.want.Filter)
 }
@@ -60,7 +66,7 @@ func onMoment(l *look) string {
 
 // panels are all members of frames but the list of processes, in the order in which they are sent.
 var panels = []panel{
-	{name: "process", on: onCost, key: noRows,
+	{name: "process", on: func(l *look) string { return onCost(l) + onDelay(l) }, key: noRows,
 		make: func(l *look) any { return l.header() }},
 	{name: "moment", on: onMoment, key: noRows, line: true, none: &Moment{Back: []int64{}, Forth: []int64{}},
 		make: func(l *look) any { return l.at }},
@@ -119,6 +125,9 @@ func (l *look) header() *Process {
 	p := l.view.header(l.cost, l.agent.options.Interval)
 	if s := l.shown.snapshot; s != nil {
 		p.Snapshot.ChangeOver = int64(s.ChangeOver)
+	}
+	if l.view.from.past != nil && l.line != nil { // a recording has no figures of schedulers
+		p.Delay = l.line.history.delay(l.view.moment())
 	}
 	return p
 }

@@ -18,6 +18,9 @@ type ask struct {
 	given   map[string]bool
 	format  string
 	options dump.Options
+	durable bool // the filter is of durable threads
+	sort    *dump.DurableSort
+	values  bool
 	within  *filter.Filter // --scope
 	group   string
 	by      []dump.Dimension
@@ -63,7 +66,17 @@ var (
 var params = []param{
 	{"format", "how the answer is written; each path tells which it knows", aText, false, func(q *ask, v string) error { q.format = v; return nil }},
 	{"filter", "only the threads that match: docs/filter.md has the language", aText, false,
-		func(q *ask, v string) (err error) { q.options.Filter, err = filter.Parse(v); return }},
+		func(q *ask, v string) (err error) {
+			parse := filter.Parse
+			if q.durable {
+				parse = filter.ParseDurable
+			}
+			q.options.Filter, err = parse(v)
+			return
+		}},
+	{"sort", "the order of durable threads", map[string]any{"enum": durableSorts(), "default": dump.DurableSorts[0].Name}, false,
+		func(q *ask, v string) (err error) { q.sort, err = dump.ParseDurableSort(v); return }},
+	{"values", "tell values whole", aSwitch, false, func(q *ask, v string) (err error) { q.values, err = strconv.ParseBool(v); return }},
 	{"scope", "only the scopes of this path and those below, such as requests/GET*", aText, false,
 		func(q *ask, v string) (err error) { q.within, err = filter.InScope(v); return }},
 	{"group", "only the threads of this group: its key or the beginning of it, or N for the Nth largest", aText, false,
@@ -110,12 +123,14 @@ var params = []param{
 
 // Parameters that go together.
 var (
-	inText   = []string{"format", "top", "depth", "width", "internal", "used", "ascii", "color"}
-	inFold   = append([]string{"filter", "scope", "similar", "templates", "at"}, inText...)
-	inWaits  = append([]string{"filter", "scope", "group", "similar", "templates"}, inText...)
-	inDump   = append([]string{"by", "growth"}, inFold...)
-	inDiff   = append([]string{"from", "to", "of", "similar", "templates", "least"}, inText...)
-	inChecks = append([]string{"growth", "check"}, inText...)
+	inText    = []string{"format", "top", "depth", "width", "internal", "used", "ascii", "color"}
+	inFold    = append([]string{"filter", "scope", "similar", "templates", "at"}, inText...)
+	inWaits   = append([]string{"filter", "scope", "group", "similar", "templates"}, inText...)
+	inDump    = append([]string{"by", "growth"}, inFold...)
+	inDiff    = append([]string{"from", "to", "of", "similar", "templates", "least"}, inText...)
+	inDurable = []string{"filter", "sort", "format", "top", "width", "ascii", "color"}
+	inHistory = []string{"values", "format", "top", "width", "ascii", "color"}
+	inChecks  = append([]string{"growth", "check"}, inText...)
 )
 
 func paramOf(name string) *param {
@@ -128,7 +143,7 @@ func paramOf(name string) *param {
 
 // parseAsk reads the parameters of a request that a route takes. What it does not know it refuses: a word that is misspelt would else change nothing.
 func parseAsk(r *http.Request, known []string) (*ask, error) {
-	q := &ask{given: map[string]bool{}, format: "json", top: -1, depth: -1}
+	q := &ask{given: map[string]bool{}, format: "json", top: -1, depth: -1, durable: slices.Contains(known, "sort")}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, refusal{http.StatusBadRequest, "the query cannot be read", "escape what is special in it, as in filter=state%3Dparked"}

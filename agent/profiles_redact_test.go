@@ -39,7 +39,7 @@ func TestNoHiddenTextIsInAProfileOfTheProcessors(t *testing.T) {
 			}
 		})
 		text := ""
-		for deadline := time.Now().Add(30 * time.Second); !strings.Contains(text, "vtscope.thread") && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(patience); !strings.Contains(text, "vtscope.thread") && time.Now().Before(deadline); {
 			b, err := f.takeCPU(t.Context(), 200*time.Millisecond)
 			if err != nil {
 				t.Fatal(err)

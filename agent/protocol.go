@@ -20,6 +20,7 @@ const (
 	TypeFrame     = "frame"     // server: what changed since the frame before
 	TypeError     = "error"     // server: a message of the client could not be used
 	TypeSubscribe = "subscribe" // client: what to send from now on
+	TypeSeen      = "seen"      // client: a frame has come
 )
 
 // A Config is the first message of a connection: what a client must know to read the rest.
@@ -38,8 +39,10 @@ type Config struct {
 	Orders     []Term       `json:"orders"` // of scopes, that a subscription can name; the first is the usual one
 	Panels     []string     `json:"panels"` // the members of frames that a subscription can name
 	Filter     []FilterTerm `json:"filter"` // what a filter can ask
+	Checks     []CheckTerm  `json:"checks"` // what findings are by
 	Caller     CallerTerm   `json:"caller"`
 	Incidents  bool         `json:"incidents"` // bundles are kept
+	TraceURL   string       `json:"traceUrl"`  // of a trace, with {trace} and maybe {span} for the ids; "": not told
 	Marks      bool         `json:"marks"`     // marks of groups are kept
 }
 
@@ -50,6 +53,13 @@ type FilterTerm struct {
 	Operators []string `json:"operators"` // the usual ones first
 	Values    []string `json:"values"`    // all that it can be; none: any text, duration or number
 	Example   string   `json:"example"`   // a value; "" if that depends on the program
+}
+
+// A CheckTerm is a row of dump's table of checks.
+type CheckTerm struct {
+	Name   string `json:"name"`
+	About  string `json:"about"`
+	Remedy string `json:"remedy"` // what to do about it, in full sentences
 }
 
 // A CallerTerm is who the client is, as far as the agent knows.
@@ -141,6 +151,13 @@ type OpenScope struct {
 	Rows  int    `json:"rows"`  // the first so many children
 }
 
+// A Seen tells that a frame has come to the client. From the first one on, never more than two frames are on their way to it, whatever would buffer more
+// between agent and client: the socket, a proxy, ssh.
+type Seen struct {
+	Type string `json:"type"`
+	Seq  uint64 `json:"seq"` // of the newest frame that has come
+}
+
 // A Problem answers a message that could not be used. The subscription stays as it was.
 type Problem struct {
 	Type  string `json:"type"`
@@ -230,16 +247,32 @@ type Process struct {
 	Missing string `json:"missing"` // why there is nothing to show, then the rest is zero; else ""
 	Problem string `json:"problem"` // the last error in reading the process; "" if none
 
-	Exe        string `json:"exe"`
-	GoVersion  string `json:"goVersion"`
-	Counts     []int  `json:"counts"` // threads by state
-	ScopeCount int    `json:"scopeCount"`
-	Rates      Rates  `json:"rates"`
-	Drops      Drops  `json:"drops"`
-	Snapshot   Taken  `json:"snapshot"`
-	Cost       Cost   `json:"cost"`
+	Exe        string   `json:"exe"`
+	GoVersion  string   `json:"goVersion"`
+	Counts     []int    `json:"counts"` // threads by state
+	ScopeCount int      `json:"scopeCount"`
+	Durable    int      `json:"durable"` // durable threads that it has, hibernated or not
+	Rates      Rates    `json:"rates"`
+	Carrying   Carrying `json:"carrying"`
+	Delay      Delay    `json:"delay"`
+	Drops      Drops    `json:"drops"`
+	Snapshot   Taken    `json:"snapshot"`
+	Cost       Cost     `json:"cost"`
 
 	Observed Observed `json:"observed"`
+}
+
+// Carrying counts the carriers of all schedulers.
+type Carrying struct {
+	Total int `json:"total"` // 0: none are known
+	Busy  int `json:"busy"`  // that run or hold a thread
+	Held  int `json:"held"`  // of Busy: those whose thread blocks
+}
+
+// A Delay summarises how long threads of all schedulers were runnable until they were mounted, lately. It is sampled.
+type Delay struct {
+	Over int64 `json:"over"` // the time that it is over; 0: not known yet
+	Times
 }
 
 // Rates are per second, over the last interval.
@@ -274,7 +307,7 @@ type Taken struct {
 	Every      int64    `json:"every"`      // the pause between the starts of two snapshots
 	Complete   bool     `json:"complete"`
 	Incomplete []string `json:"incomplete"` // why not
-	Note       string   `json:"note"`       // why snapshots come more rarely than once an interval; else ""
+	Note       string   `json:"note"`       // why snapshots come more rarely than once an interval, or how much of the first one is read; else ""
 }
 
 // A Cost is what the agent itself uses, with the process that it is in.
@@ -288,6 +321,7 @@ type Cost struct {
 	MaxMemory uint64  `json:"maxMemory"` // as well
 	Step      int     `json:"step"`      // how far it saves; 0: not at all
 	Note      string  `json:"note"`      // what it does without, and why; "" if nothing
+	Unread    bool    `json:"unread"`    // one of that: pin sites, pollers, delays and warnings are not read
 
 	Clients    int    `json:"clients"`    // websockets
 	LostFrames uint64 `json:"lostFrames"` // that slow clients did not get, since the agent began
@@ -372,8 +406,9 @@ type Place struct {
 
 // PinSites are the places where threads blocked and held their carriers, since the process began, longest in sum first.
 type PinSites struct {
-	Rows []PinSiteRow `json:"rows"`
-	Rest PinRest      `json:"rest"`
+	Known bool         `json:"known"` // they were read
+	Rows  []PinSiteRow `json:"rows"`
+	Rest  PinRest      `json:"rest"`
 }
 
 // A PinSiteRow is one place, for one reason.
@@ -526,6 +561,8 @@ type Points struct {
 	Pinned      []uint64 `json:"pinned"`
 	Monopolized []uint64 `json:"monopolized"`
 	Starved     []uint64 `json:"starved"`
+	GC          []uint64 `json:"gc"`      // garbage collections of Go's
+	Stopped     []int64  `json:"stopped"` // how long those stopped all goroutines in sum, as far as their events tell
 
 	Ready [][]uint32 `json:"ready"` // of each point how long threads were runnable until they were mounted: the first bucket of [Config.Buckets], and how many are in it and in those after it; empty: none was told
 	Flags []Flag     `json:"flags"` // what happened at some of them

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -135,6 +136,22 @@ func (r *past) snapshot(ctx context.Context, at string, groups int) (*dump.Snaps
 	return dump.Take(ctx, m, dump.Options{MaxGroups: groups})
 }
 
+// findings are those that a bundle has; nil: none are known.
+func (r *past) findings() *dump.Findings {
+	if r.bundle == nil {
+		return nil
+	}
+	text, err := r.bundle.JSON("findings")
+	if err != nil || text == nil {
+		return nil
+	}
+	var d dump.Findings
+	if json.Unmarshal(text, &d) != nil || d.Format != dump.FindingsFormat {
+		return nil
+	}
+	return &d
+}
+
 // document returns a page of a bundle as it was taken.
 func (r *past) document(part, format string) ([]byte, error) {
 	if r.bundle == nil {
@@ -198,6 +215,9 @@ func (a *Agent) newRecorded(ctx context.Context, r *past, key, at string) (*foll
 		kick: make(chan struct{}, 1), results: make(chan result, 1), history: timeline{most: a.options.Points}, seen: noSurvey(), latest: s,
 	}
 	f.mu.wake = make(chan struct{})
+	if at == "" {
+		f.lookout.found = r.findings()
+	}
 	v := f.newView(p)
 	v.version = 1
 	v.row.Status, v.row.Gone, v.row.Threads = statusRecorded, s.AsOf.UnixMilli(), s.Threads

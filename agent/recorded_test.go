@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -77,7 +78,23 @@ func TestRecordingsAndBundlesAreShownAsProcesses(t *testing.T) {
 			get(t, of+"/waits", 200)
 			get(t, of+"/waits?scope=requests", 409)
 			get(t, of+"/findings?format=text", 200)
-			get(t, of+"/settings?format=text", 200)
+			if text := get(t, of+"/settings?format=text", 200); !bytes.Contains(text, []byte(`settings "default"`)) || !bytes.Contains(text, []byte("\npark ")) {
+				t.Errorf("settings of a bundle:\n%s\nwant those that it has of each kind", text)
+			}
+			var d dump.RecorderSettings
+			if err := json.Unmarshal(get(t, of+"/settings", 200), &d); err != nil || len(d.Kinds) < 10 || d.Status != dump.StatusRecorded {
+				t.Errorf("settings of a bundle: %v, %+v; want those that it has of each kind", err, d)
+			}
+			var found dump.Findings
+			if err := json.Unmarshal(get(t, of+"/findings", 200), &found); err != nil {
+				t.Fatalf("findings of the bundle: %v", err)
+			}
+			page := connect(t, s)
+			page.subscribe(p.Key, "", "")
+			page.framesUntil("the findings that it has", func() bool {
+				f := page.whole.Findings
+				return f != nil && f.Missing == "" && len(f.Rows) == len(found.Findings) && f.Over == int64(found.Over)
+			})
 			continue
 		}
 		get(t, of+"/dump?at=10ms", 200)
@@ -85,6 +102,14 @@ func TestRecordingsAndBundlesAreShownAsProcesses(t *testing.T) {
 		get(t, of+"/threads/1/events?at=-10ms", 200)
 		get(t, of+"/dump?at=1h", 400)
 		get(t, of+"/dump?at=noon", 400)
+		get(t, of+"/settings?at=noon", 400)
+		var d dump.RecorderSettings
+		if err := json.Unmarshal(get(t, of+"/settings?at=10ms", 200), &d); err != nil || d.Name != "default" || len(d.Kinds) != 0 || len(d.Incomplete) != 1 || d.AsOf.IsZero() {
+			t.Errorf("settings of a recording: %v, %+v; want their name, and that no more is known", err, d)
+		}
+		if text := get(t, of+"/settings?format=text", 200); !bytes.Contains(text, []byte("incomplete: the recording has the name")) || bytes.Contains(text, []byte("KIND")) {
+			t.Errorf("settings of a recording:\n%s\nwant no table of kinds, and why", text)
+		}
 		get(t, of+"/waits", 409)
 		r, err := http.Post(of+"/settings", "text/plain", strings.NewReader("park=off"))
 		if err != nil {

@@ -103,6 +103,7 @@ type drawing struct {
 	lost                   uint64
 	marks                  [markCount]uint64
 	ready                  spreads
+	stopped                time.Duration
 
 	shown time.Time
 	show  func()
@@ -116,7 +117,7 @@ func (d *drawing) until(t time.Duration) {
 		p := point{
 			time: d.from.Add(end).UnixMilli(), counts: d.counts,
 			starts: float64(d.starts) / over, ends: float64(d.ends) / over, switches: float64(d.switches) / over, drops: float64(d.lost) / over,
-			marks: d.marks, ready: d.ready.delays(),
+			marks: d.marks, stopped: d.stopped, ready: d.ready.delays(),
 		}
 		first := d.from.Add(d.at).UnixMilli()
 		for _, x := range d.flags {
@@ -126,7 +127,7 @@ func (d *drawing) until(t time.Duration) {
 		}
 		d.line.append(p)
 		d.at, d.next = end, end+d.step
-		d.starts, d.ends, d.switches, d.lost, d.marks, d.ready = 0, 0, 0, 0, [markCount]uint64{}, spreads{}
+		d.starts, d.ends, d.switches, d.lost, d.marks, d.ready, d.stopped = 0, 0, 0, 0, [markCount]uint64{}, spreads{}, 0
 	}
 	if time.Since(d.shown) > time.Second {
 		d.show()
@@ -166,6 +167,9 @@ func (d *drawing) Event(e *recording.Event, c recording.Change, _ *recording.Tra
 			if e.Kind == k {
 				d.marks[i]++
 			}
+		}
+		if e.Kind == flight.EventGC {
+			d.stopped += time.Duration(e.Arg)
 		}
 	}
 	if c.Thread == nil {

@@ -191,20 +191,13 @@ func (a *Agent) serveRemote(w http.ResponseWriter, r *http.Request, _ *ask) erro
 		webui.Handler().ServeHTTP(w, q)
 		return nil
 	}
-	leave := func() {}
 	if websocket.IsWebSocketUpgrade(r) {
-		a.mu.Lock()
-		full := a.mu.clients >= a.options.Clients
-		if !full {
-			a.mu.clients++
+		leave, err := a.admit()
+		if err != nil {
+			return err
 		}
-		a.mu.Unlock()
-		if full {
-			return refusal{http.StatusServiceUnavailable, fmt.Sprintf("%d pages are connected already", a.options.Clients), "close some"}
-		}
-		leave = func() { a.mu.Lock(); a.mu.clients--; a.mu.Unlock() }
+		defer leave()
 	}
-	defer leave()
 	ctx, end := a.during(r)
 	defer end()
 	target, err := url.Parse(m.Client.URL("/" + rest))

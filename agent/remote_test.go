@@ -37,10 +37,11 @@ func (f *far) start() {
 	if f.at == "" {
 		f.at = "127.0.0.1:0"
 	}
-	l, err := net.Listen("tcp", f.at)
-	if err != nil {
-		f.Fatal(err)
-	}
+	var l net.Listener
+	until(f.T, "listening where it was", func() bool { // another program's connection may have the port for a while
+		l, err = net.Listen("tcp", f.at)
+		return err == nil
+	})
 	f.at = l.Addr().String()
 	f.server = httptest.NewUnstartedServer(f.agent.Handler())
 	f.server.Listener.Close()

@@ -103,8 +103,8 @@ func (f *follower) noMoment(at time.Time) string {
 
 func clockText(t time.Time) string { return t.Format("15:04:05") }
 
-// keptSnapshot returns a copy of the snapshot that is kept of the moment that a request asks for.
-func (f *follower) keptSnapshot(q *ask) (*dump.Snapshot, error) {
+// keptView returns what is kept of the moment that a request asks for.
+func (f *follower) keptView(q *ask) (*view, error) {
 	at, err := f.when(q.at, time.Now())
 	if err != nil {
 		return nil, refusal{http.StatusBadRequest, err.Error(), "at=-30s"}
@@ -115,6 +115,15 @@ func (f *follower) keptSnapshot(q *ask) (*dump.Snapshot, error) {
 	v := f.keeper.find(at.UnixMilli())
 	if v == nil {
 		return nil, refusal{http.StatusNotFound, f.noMoment(at), "a later one; or a recording: vtserve run.vtr"}
+	}
+	return v, nil
+}
+
+// keptSnapshot returns a copy of the snapshot that is kept of the moment that a request asks for.
+func (f *follower) keptSnapshot(q *ask) (*dump.Snapshot, error) {
+	v, err := f.keptView(q)
+	if err != nil {
+		return nil, err
 	}
 	snap := v.snapshot
 	switch {

@@ -252,3 +252,42 @@ func TestTheTimeLineOfARecordingCountsWhatHappened(t *testing.T) {
 		t.Errorf("the last point: %+v, want one thread still", p)
 	}
 }
+
+func TestTheSettingsOfAMomentAreThoseOfThen(t *testing.T) {
+	file := flighttest.Write(t, small())
+	a := start(t, Options{Dirs: []string{file.Dir}})
+	s := serve(t, a)
+	tab := connect(t, s)
+	tab.rewind("", 0, "")
+	tab.framesUntil("a moment", func() bool { return tab.whole.Moment != nil && tab.whole.Moment.Kept >= 2 && tab.whole.Events != nil })
+	then, of := tab.whole.Moment.Newest, s.URL+"/api/v1/processes/"+tab.whole.Process.Key+"/settings"
+
+	to, err := flight.ChangeSettings(file.Recorder.Settings(), "steal=on")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Recorder.SetSettings(to)
+	tab.framesUntil("a moment with other settings", func() bool {
+		return tab.whole.Moment.Newest > then && strings.Contains(tab.whole.Events.Settings, "changed")
+	})
+
+	steals := func(path string) (on bool, d dump.RecorderSettings) {
+		t.Helper()
+		if err := json.Unmarshal(get(t, path, 200), &d); err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(d.Kinds, func(row dump.SettingRow) bool { return row.Name == "steal" })
+		if i < 0 {
+			t.Fatalf("settings %+v, want a row of steal", d)
+		}
+		return d.Kinds[i].On, d
+	}
+	if on, d := steals(of); !on || d.Status == dump.StatusRecorded {
+		t.Errorf("now steal is %v in %q, status %s; want on, of a process that is no past", on, d.Name, d.Status)
+	}
+	if on, d := steals(fmt.Sprintf("%s?at=%d", of, then)); on || d.Name != "default" || d.Status != dump.StatusRecorded || d.AsOf.UnixMilli() != then {
+		t.Errorf("then steal is %v in %q, status %s as of %v; want off, as it was", on, d.Name, d.Status, d.AsOf)
+	}
+	get(t, of+"?at=12:00:00.5x", 400)
+	get(t, fmt.Sprintf("%s?at=%d", of, then-time.Hour.Milliseconds()), 404)
+}

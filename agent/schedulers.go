@@ -142,6 +142,23 @@ func (v *view) schedulers() *Schedulers {
 	return out
 }
 
+// delay sums what the schedulers told of lately.
+func (t *told) delay() (d Delay) {
+	var recent flight.Histogram
+	for i := range t.schedulers {
+		s := &t.schedulers[i]
+		first, last := &s.tellings[0], s.newest()
+		d.Over = max(d.Over, int64(last.at.Sub(first.at)))
+		for k, n := range last.row.Ready {
+			if n > first.row.Ready[k] {
+				recent[k] += n - first.row.Ready[k]
+			}
+		}
+	}
+	d.Times = histogram(&recent).Times
+	return d
+}
+
 // spread returns how durations were spread since from was told, and in total.
 func spread(over int64, from, total *flight.Histogram) Spread {
 	var recent flight.Histogram

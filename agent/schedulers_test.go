@@ -135,6 +135,9 @@ func TestRatesAndRecentDelaysAreThoseBetweenTellings(t *testing.T) {
 	if row.Ready.Recent.Count != 20 || row.Slice.Recent.Count != 40 || row.Slice.Total.Count != 60 {
 		t.Errorf("ready %+v, slice %+v; want 20 and 40 recent ones", row.Ready, row.Slice)
 	}
+	if d := f.newView(flight.Process{}).header(Cost{}, time.Second).Delay; d.Times != row.Ready.Recent.Times || d.Over != row.Ready.Over {
+		t.Errorf("the header tells %+v of the one scheduler, want %+v", d, row.Ready)
+	}
 	if over := time.Duration(row.Ready.Over); over < 1900*time.Millisecond || over > 2100*time.Millisecond {
 		t.Errorf("recent is over %v, want 2 s", over)
 	}
@@ -146,6 +149,28 @@ func TestRatesAndRecentDelaysAreThoseBetweenTellings(t *testing.T) {
 	}
 	if row := hear(13 * time.Second); row.Ready.Recent.Count != 0 || row.Ready.Over != 0 || row.Ready.Total.Count != 30 {
 		t.Errorf("asleep for 11 s: %+v, want nothing recent", row.Ready)
+	}
+}
+
+func TestTheDelayOfARecordedMomentIsThatOfThePointsBeforeIt(t *testing.T) {
+	line := timeline{most: 100}
+	us, ms := flight.BucketOf(time.Microsecond), flight.BucketOf(time.Millisecond)
+	for i := range 20 { // a point each second; that of 15 s has the long ones
+		var h spreads
+		if h[us] = 3; i == 15 {
+			h[ms] = 2
+		}
+		line.append(point{time: int64(i+1)*1000 + 1e12, ready: h.delays()})
+	}
+	for at, want := range map[int64]Delay{
+		12_000: {int64(recentOver), Times{Count: 30, P99: int64(flight.BucketEnd(us))}},
+		17_000: {int64(recentOver), Times{Count: 32, P99: int64(flight.BucketEnd(ms))}},
+		2_000:  {int64(2 * time.Second), Times{Count: 6, P99: int64(flight.BucketEnd(us))}},
+		500:    {},
+	} {
+		if got := line.delay(at + 1e12); got.Over != want.Over || got.Count != want.Count || got.P99 != want.P99 {
+			t.Errorf("at %d ms: %+v, want %+v", at, got, want)
+		}
 	}
 }
 
@@ -253,7 +278,7 @@ func TestACarrierThatIsHeldIsToldFromOneWhoseThreadComputes(t *testing.T) {
 		{State: "running", Thread: "2", Doing: "mounted", Reason: "monopoly", Where: "example.com/shop.work"},
 	}
 	var last []CarrierRow
-	for range 400 {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		tab.frame()
 		if tab.whole.Carriers == nil {
 			continue

@@ -112,6 +112,7 @@ func (s *stream) observed() Observed {
 
 // Of [recording.Observer].
 
+func (s *stream) PlacesOnly() bool                                             { return true }
 func (s *stream) Reset(*recording.Tracker)                                     {}
 func (s *stream) Event(*recording.Event, recording.Change, *recording.Tracker) { s.events.Add(1) }
 func (s *stream) Lost(n uint64)                                                { s.lost.Add(n); s.agent.meter.lostEvents.Add(n) }

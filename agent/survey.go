@@ -61,7 +61,7 @@ func newSurvey(all *dump.Schedulers) *survey {
 			Victims: p.Victims, Last: at(p.Ago),
 		})
 	}
-	s.pollers.Known = true
+	s.pins.Known, s.pollers.Known = true, true
 	s.pollers.Rest = max(0, len(all.Pollers)-limits.Pollers)
 	for _, p := range all.Pollers[:min(len(all.Pollers), limits.Pollers)] {
 		row := PollerRow{Number: p.Number, Kind: p.Kind, Watched: p.Watched, Wakeups: p.Wakeups, Ready: p.Ready, Failed: p.Failed}

@@ -44,7 +44,7 @@ func TestAnAgentOverItsLimitTakesStepsAndUndoesThemWhenThereIsRoom(t *testing.T)
 	m.processCPU = func() (time.Duration, bool) { return 0, true }
 	m.maxMemory = 100 << 20
 	readings(m, 101<<20, overFor-1)
-	if c, _ := m.cost(); c.Step != 0 || c.Note != "" {
+	if c, _ := m.cost(); c.Step != 0 || c.Note != "" || c.Unread {
 		t.Fatalf("after %d readings over the limit: %+v, want no step yet", overFor-1, c)
 	}
 	readings(m, 101<<20, 1)
@@ -110,7 +110,7 @@ func TestAnAgentThatSavesTellsItsClientsAndItsObserversWait(t *testing.T) {
 	tab.say(`{"type":"subscribe","filter":"state=parked"}`)
 	tab.framesUntil("the last step", func() bool { return tab.whole.Process != nil && tab.whole.Process.Cost.Step == len(steps)-1 })
 	c := tab.whole.Process.Cost
-	if !strings.Contains(c.Note, "exports of events are off") || c.MaxMemory != 1 || c.Clients != 1 {
+	if !strings.Contains(c.Note, "exports of events are off") || !c.Unread || c.MaxMemory != 1 || c.Clients != 1 {
 		t.Errorf("cost %+v, want what is off, the limit, and one client", c)
 	}
 	if got := a.Cost(); got.Step != c.Step || got.Note == "" {

@@ -17,20 +17,22 @@ type point struct {
 	switches float64
 	drops    float64
 	marks    [markCount]uint64
+	stopped  time.Duration // by the garbage collections of marks, in sum, as far as they are told
 	ready    delays
 	flags    []Flag
 }
 
 // marked are the kinds of events that are marked in the time line.
-var marked = [markCount]flight.Kind{flight.EventPinned, flight.EventMonopolized, flight.EventStarved}
+var marked = [markCount]flight.Kind{flight.EventPinned, flight.EventMonopolized, flight.EventStarved, flight.EventGC}
 
-const markCount = 3
+const markCount = 4
 
 // happened is what a point tells beside snapshot and counters.
 type happened struct {
-	marks [markCount]uint64 // by marked
-	ready spreads
-	flags []Flag
+	marks   [markCount]uint64 // by marked
+	stopped time.Duration     // as in point
+	ready   spreads
+	flags   []Flag
 }
 
 // spreads are delays by bucket, from runnable to mounted.
@@ -77,7 +79,7 @@ func (t *timeline) add(now time.Time, s *dump.Snapshot, c counters, h happened) 
 	t.append(point{
 		time: now.UnixMilli(), counts: s.States,
 		starts: c.rates.Starts, ends: c.rates.Ends, switches: c.rates.Switches, drops: c.drops,
-		marks: h.marks, ready: h.ready.delays(), flags: h.flags,
+		marks: h.marks, stopped: h.stopped, ready: h.ready.delays(), flags: h.flags,
 	})
 }
 
@@ -105,7 +107,7 @@ func newPoints(points []point, reset bool) *Points {
 	p := &Points{
 		Reset: reset, Time: []int64{}, Counts: make([][]int, flight.StateCount),
 		Starts: []float64{}, Ends: []float64{}, Switches: []float64{}, Drops: []float64{},
-		Pinned: []uint64{}, Monopolized: []uint64{}, Starved: []uint64{}, Ready: [][]uint32{}, Flags: []Flag{},
+		Pinned: []uint64{}, Monopolized: []uint64{}, Starved: []uint64{}, GC: []uint64{}, Stopped: []int64{}, Ready: [][]uint32{}, Flags: []Flag{},
 	}
 	for state := range p.Counts {
 		p.Counts[state] = make([]int, len(points))
@@ -120,9 +122,10 @@ func newPoints(points []point, reset bool) *Points {
 		p.Ends = append(p.Ends, round(at.ends))
 		p.Switches = append(p.Switches, round(at.switches))
 		p.Drops = append(p.Drops, round(at.drops))
-		for k, column := range []*[]uint64{&p.Pinned, &p.Monopolized, &p.Starved} {
+		for k, column := range []*[]uint64{&p.Pinned, &p.Monopolized, &p.Starved, &p.GC} {
 			*column = append(*column, at.marks[k])
 		}
+		p.Stopped = append(p.Stopped, int64(at.stopped))
 		ready := []uint32{}
 		if len(at.ready.bars) > 0 {
 			ready = append(append(ready, uint32(at.ready.first)), at.ready.bars...)
@@ -131,6 +134,31 @@ func newPoints(points []point, reset bool) *Points {
 		p.Flags = append(p.Flags, at.flags...)
 	}
 	return p
+}
+
+// delay sums the delays of the points within recentOver before a moment.
+func (t *timeline) delay(at int64) (d Delay) {
+	var recent flight.Histogram
+	from := at - recentOver.Milliseconds()
+	before := from
+	if n := len(t.points); n > 1 { // the first one is as long as the second
+		before = 2*t.points[0].time - t.points[1].time
+	}
+	for i := range t.points {
+		p := &t.points[i]
+		if p.time > at || p.time <= from {
+			before = p.time
+			continue
+		}
+		if d.Over == 0 {
+			d.Over = int64(time.Duration(at-max(before, from)) * time.Millisecond)
+		}
+		for k, n := range p.ready.bars {
+			recent[int(p.ready.first)+k] += uint64(n)
+		}
+	}
+	d.Times = histogram(&recent).Times
+	return d
 }
 
 // round keeps a tenth: more digits would only be more bytes.

@@ -59,9 +59,11 @@ func TestABundleIsTakenWhenARuleComesTrue(t *testing.T) {
 		t.Fatalf("got %v, want one bundle", all)
 	}
 	want := fmt.Sprintf("pid %d: threads > 99: there are 100 threads; vtdump open %s", os.Getpid(), all[0].Path)
+	told.Lock()
 	if told.lines[0] != want {
 		t.Errorf("got %q, want %q", told.lines, want)
 	}
+	told.Unlock()
 	b, err := incident.Open(all[0].Path)
 	if err != nil {
 		t.Fatal(err)

@@ -31,6 +31,7 @@ type view struct {
 	every    time.Duration
 	pause    time.Duration
 	problem  string
+	soFar    *soFar // while there is no snapshot; nil: nothing is told
 
 	made     time.Time
 	took     time.Duration             // by the snapshot, with all that was read for it
@@ -45,7 +46,7 @@ type view struct {
 func (f *follower) newView(p flight.Process) *view {
 	v := &view{
 		from: f, process: p, snapshot: f.latest, before: f.lineage.before, befores: befores(f.lineages), rings: f.rings, observed: f.stream.observed(), told: f.told, counted: f.counted, seen: f.seen, found: f.lookout.found, history: f.history,
-		every: f.every(), pause: f.pause, problem: f.problem,
+		every: f.every(), pause: f.pause, problem: f.problem, soFar: f.soFar,
 		made: time.Now(), took: f.took, filtered: f.filtered, shelf: &shelf{},
 		row: ProcessRow{
 			Key: f.key, PID: p.PID, Program: p.Program, Status: p.Status.String(),
@@ -71,8 +72,12 @@ func (v *view) header(cost Cost, interval time.Duration) *Process {
 			Stacks: v.rings.lost.Stacks, Strings: v.rings.lost.Strings,
 		},
 		Snapshot: Taken{Every: int64(v.every), Incomplete: []string{}},
+		Carrying: v.carrying(), Delay: v.told.delay(),
 		Observed: v.observed,
 		Cost:     cost,
+	}
+	for _, n := range v.counted.waits {
+		p.Durable += n
 	}
 	if v.row.Gone == 0 {
 		p.Rates = Rates{
@@ -81,6 +86,12 @@ func (v *view) header(cost Cost, interval time.Duration) *Process {
 	}
 	s := v.snapshot
 	if s == nil {
+		if v.missing == "" && v.row.Gone == 0 && v.problem == "" {
+			p.Snapshot.Note = v.soFar.note()
+		}
+		if v.soFar != nil {
+			copy(p.Counts, v.soFar.counts[:])
+		}
 		return p
 	}
 	copy(p.Counts, s.States[:])

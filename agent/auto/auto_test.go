@@ -102,7 +102,7 @@ func TestAnAddressInTheEnvironmentIsListenedOn(t *testing.T) {
 	}
 	t.Cleanup(func() { stdin.Close(); _ = c.Process.Kill(); _ = c.Wait() })
 	var address string
-	for deadline := time.Now().Add(20 * time.Second); address == ""; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); address == ""; time.Sleep(5 * time.Millisecond) {
 		text, _ := os.ReadFile(said.Name())
 		address = regexp.MustCompile(`http://\S+`).FindString(string(text))
 		if time.Now().After(deadline) {

@@ -35,7 +35,7 @@ func recorder(t *testing.T) *flight.Recorder {
 			t.Error(err)
 		}
 	})
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		_, err := control.Ask(context.Background(), r.Path(), "hello", nil)
 		if err == nil {
 			return r
