@@ -143,6 +143,8 @@ func candidates(ctx context.Context, w world, words []string) []candidate {
 		for i := range profile.Kinds {
 			found = append(found, candidate{profile.Kinds[i].Name, profile.Kinds[i].About})
 		}
+	case s.command == commandDurable && s.targeted && len(s.more) == 0:
+		found = append(found, s.durableIDs(ctx, w)...)
 	case !s.targeted || s.command == commandDiff:
 		found = append(found, processes(w)...)
 	}
@@ -207,14 +209,24 @@ func values(ctx context.Context, w world, s *settings, row *flagRow) []candidate
 		return found
 	case "filter":
 		var found []candidate
-		for i := range filter.Fields {
-			f := &filter.Fields[i]
+		fields := filter.Fields
+		if s.command == commandDurable {
+			fields = filter.DurableFields
+		}
+		for i := range fields {
+			f := &fields[i]
 			if len(f.Values) == 0 {
 				found = append(found, candidate{f.Name, f.About})
 			}
 			for _, v := range f.Values {
 				found = append(found, candidate{f.Name + "=" + v, f.About})
 			}
+		}
+		return found
+	case "sort":
+		var found []candidate
+		for i := range dump.DurableSorts {
+			found = append(found, candidate{dump.DurableSorts[i].Name, dump.DurableSorts[i].About})
 		}
 		return found
 	case "kind":

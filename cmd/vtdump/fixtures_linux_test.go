@@ -92,7 +92,7 @@ type findingsDoc struct {
 func seesFindings(t *testing.T, path string, wanted func(d *findingsDoc) bool, args ...string) {
 	t.Helper()
 	var r result
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		r = vtdump(t, append([]string{"findings", "--json", path}, args...)...)
 		var d findingsDoc
 		if json.Unmarshal([]byte(r.out), &d) == nil && wanted(&d) {

@@ -29,6 +29,7 @@ type settings struct {
 	internal  bool
 	spent     bool // --used
 	filter    *filter.Filter
+	filtered  string // its text
 	by        []dump.Dimension
 	similar   dump.Similarity
 	templates bool
@@ -56,6 +57,7 @@ type settings struct {
 	memory   memoryFlags
 	yes      bool
 	remote   remoteFlags
+	durable  durableFlags
 
 	used []*flagRow // flags that were given
 }
@@ -84,6 +86,7 @@ const (
 	commandMark
 	commandTop
 	commandProfile
+	commandDurable
 
 	endOfCommands
 	everyCommand = endOfCommands - 1
@@ -109,6 +112,7 @@ var forms = []form{
 	{commandFindings, "findings", true, "", "check it for deadlocks, pins, scopes that grow, storms of threads or timers, and other trouble", []string{"text", "json"}},
 	{commandCheck, "check", true, "", "check that it keeps limits, for scripts: --max-threads, --max-growth, --no-pins, --no-deadlock, --no-leaks", []string{"text", "json"}},
 	{commandMark, "mark", true, "GROUP MARK", "mark a group as good, suspicious or none in the file of --marks", []string{"text"}},
+	{commandDurable, "durable", true, "[ID]", "print the durable threads of a process, a store's folder, a stream, or a file with the bytes of one; or the history of one: each step with its time, attempts and errors", []string{"text", "json"}},
 	{commandSettings, "settings", true, "[CHANGE ...]", "print what its recorder records of each kind of events, or change it while it runs", []string{"text", "json"}},
 	{commandIncident, "incident", true, "", "take an incident bundle of it: all that is known of it now, in one file", []string{"text", "json"}},
 	{commandWatch, "watch", true, "", "take an incident bundle whenever one of the rules of --on comes true, until it is gone", []string{"text", "json"}},
@@ -155,6 +159,9 @@ var targets = []targetRow{
 	{"TRACES", "a goroutine dump of any Go program or one of the JDK; - is standard input"},
 	{"CORE", "a core file of the kernel, of gcore, or of dlv"},
 	{"BUNDLE", "an incident bundle: what the process did then"},
+	{"DIR", "of durable: the folder of a file store, whether or not a process uses it"},
+	{"BYTES", "of durable: a file with what ParkAndSerialize has returned"},
+	{"NATS-URL", "of durable: where the servers of a stream are that many keepers share, such as nats://HOST:PORT; several with commas; nats://USER:PASSWORD@HOST:PORT, tls://HOST:PORT"},
 	{"HOST:PORT/PID", "a process of an agent: vtserve, or a program with agent/auto; or the address of its page. HOST:PORT is its only process, or else lists them"},
 	{"RECORDING", "what vtdump record has written; run.vtr@12s is a moment of it"},
 }
@@ -173,13 +180,30 @@ var formats = slices.Concat([]string{"text", "json", "folded"}, wayNames(false),
 
 var flags = []flagRow{
 	{"top", "", "N", "show the N largest groups and sum the others (default 20); of scheduler N lines of each list (default 10); of waits " +
-		"N groups (default 10); of diff N that grew and N that shrank (default 10); 0 shows all, and is the default in json and folded",
-		commandThreads | commandReplay | commandScheduler | commandWaits | commandDiff,
+		"N groups (default 10); of diff N that grew and N that shrank (default 10); of durable N threads and groups (default 20), of one thread the newest N steps " +
+		"(default 200); 0 shows all, and is the default in json and folded, but for durable",
+		commandThreads | commandReplay | commandScheduler | commandWaits | commandDiff | commandDurable,
 		func(s *settings, v string) (err error) { s.top, err = natural(v); return }},
 	{"depth", "", "N", "show N frames of each stack (default: at most 8, as fit on a small page; of diff 4); 0 shows all", commandThreads | commandReplay | commandDiff,
 		func(s *settings, v string) (err error) { s.depth, err = natural(v); return }},
-	{"filter", "", "FILTER", "only the threads that match, such as 'scope~\"req/.*\" state=parked wait>30s'; docs/filter.md has the language", commandThreads | commandReplay | commandDiff | commandCheck | commandTop | commandWaits,
-		func(s *settings, v string) (err error) { s.filter, err = filter.Parse(v); return }},
+	{"filter", "", "FILTER", "only the threads that match, such as 'scope~\"req/.*\" state=parked wait>30s'; docs/filter.md has the language, also for durable threads", commandThreads | commandReplay | commandDiff | commandCheck | commandTop | commandWaits | commandDurable,
+		func(s *settings, v string) error { s.filtered = v; return nil }},
+	{"sort", "", "KEY", "of durable the order of threads: " + durableSorts(), commandDurable,
+		func(s *settings, v string) (err error) { s.durable.sort, err = dump.ParseDurableSort(v); return }},
+	{"values", "", "", "of one durable thread print values whole, on several lines and wider than the page", commandDurable,
+		func(s *settings, _ string) error { s.durable.values = true; return nil }},
+	{"namespace", "", "NAME", "of durable, of NATS-URL: the namespace in the store's options (default durable)", commandDurable,
+		func(s *settings, v string) error { s.durable.namespace = v; return nil }},
+	{"creds", "", "FILE", "of durable, of NATS-URL: the file with credentials of NATS (default: the environment)", commandDurable,
+		func(s *settings, v string) error { s.durable.creds = v; return nil }},
+	{"journals", "", "N", "of durable, of NATS-URL: read the journals of at most N threads (default 10000), first of those that have been as they are for longest; 0 reads all. Of the others the state, the wait and the keeper are known",
+		commandDurable,
+		func(s *settings, v string) (err error) {
+			if s.durable.journals, err = natural(v); s.durable.journals == 0 {
+				s.durable.journals = -1 // all
+			}
+			return
+		}},
 	{"scope", "", "PATH", "only the scopes of this path and those below: names that follow each other, joined by \"/\", in which \"*\" is any text, such as 'requests/GET*'",
 		commandThreads | commandReplay | commandDiff | commandCheck | commandTop | commandWaits,
 		func(s *settings, v string) (err error) { s.drill.scope, err = filter.InScope(v); return }},
@@ -234,10 +258,10 @@ var flags = []flagRow{
 		func(s *settings, v string) (err error) { s.incident.budget, err = size(v); return }},
 	{"every", "", "DURATION", "of watch the shortest time between two bundles of one rule (default 10m); of diff compare the process with itself so long before, again and again; of top how often it looks (default 2s)", commandWatch | commandDiff | commandTop,
 		func(s *settings, v string) (err error) { s.every, err = duration(v); return }},
-	{"watch", "", "[INTERVAL]", "print again and again, on a terminal in place: --watch is --watch=2s", commandThreads | commandScheduler | commandWaits | commandFindings | commandCheck,
+	{"watch", "", "[INTERVAL]", "print again and again, on a terminal in place: --watch is --watch=2s", commandThreads | commandScheduler | commandWaits | commandFindings | commandCheck | commandDurable,
 		func(s *settings, v string) (err error) { s.again, err = interval(v); return }},
 	{"times", "", "N", "stop after N times of --every or --watch (default: Ctrl-C, or the end of the process)",
-		commandDiff | commandThreads | commandScheduler | commandWaits | commandFindings | commandCheck,
+		commandDiff | commandThreads | commandScheduler | commandWaits | commandFindings | commandCheck | commandDurable,
 		func(s *settings, v string) (err error) { s.times, err = natural(v); return }},
 	{"fail-on", "", "LIST", "exit with 1 if scopes or groups changed so: new, gone, grew, shrank; such as grew,new; with --every, at once", commandDiff,
 		func(s *settings, v string) (err error) { s.diffs.failOn, err = dump.ParseChanges(v); return }},
@@ -289,11 +313,11 @@ var flags = []flagRow{
 		func(s *settings, v string) error { s.memory.exe = v; return nil }},
 	{"token-file", "", "FILE", "of HOST:PORT: the token, in a file that only you can read (default: VTSCOPE_TOKEN, or the file that VTSCOPE_TOKEN_FILE names)", overNetwork,
 		func(s *settings, v string) error { s.remote.tokenFile = v; return nil }},
-	{"ca", "", "FILE", "of HOST:PORT: the certificates in PEM that sign the server's (default: the system's)", overNetwork,
+	{"ca", "", "FILE", "of HOST:PORT and NATS-URL: the certificates in PEM that sign the server's (default: the system's)", overNetwork,
 		func(s *settings, v string) error { s.remote.ca = v; return nil }},
-	{"cert", "", "FILE", "of HOST:PORT: the certificate in PEM by which the server knows you; with --key", overNetwork,
+	{"cert", "", "FILE", "of HOST:PORT and NATS-URL: the certificate in PEM by which the server knows you; with --key", overNetwork,
 		func(s *settings, v string) error { s.remote.cert = v; return nil }},
-	{"key", "", "FILE", "of HOST:PORT: the key of --cert", overNetwork,
+	{"key", "", "FILE", "of HOST:PORT and NATS-URL: the key of --cert; of durable, of a file with encrypted bytes: the secret of the program", overNetwork,
 		func(s *settings, v string) error { s.remote.key = v; return nil }},
 	{"width", "", "N", "cut lines after N columns (default 100)", everyCommand,
 		func(s *settings, v string) (err error) {
@@ -411,6 +435,9 @@ func commandWords() []string {
 
 // check reports what does not go together.
 func (s *settings) check() error {
+	if err := s.parseFilter(); err != nil {
+		return err
+	}
 	f := formOf(s.command)
 	if f.target && !s.targeted && s.command == commandExport {
 		return usageError{"export needs a recording", "vtdump export run.vtr -o run" + exportFormats[0].endings[0]}

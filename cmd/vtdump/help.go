@@ -6,6 +6,7 @@ import (
 
 	"github.com/vtscope/vtscope/agent/trigger"
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/runtime/durable/journal"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -39,6 +40,10 @@ var examples = []example{
 	{"vtdump findings 4711", "does it leak threads or scopes?"},
 	{"vtdump check 4711 --no-leaks requests --no-deadlock", "is all well at the end?"},
 	{"vtdump findings 4711 --growth 1m --check unscoped=off", "slowly?"},
+	{"vtdump durable 4711", "what do its durable threads wait for?"},
+	{"vtdump durable /var/lib/shop/threads --filter 'wait>1d failed>0'", "and when it is dead?"},
+	{"vtdump durable 4711 order-4711", "what has this one done?"},
+	{"vtdump durable nats://n1:4222 --filter 'state=runnable'", "and when all processes are?"},
 	{"vtdump settings 4711 profile slice.threshold=5ms", "record more, from now on"},
 	{"vtdump export run.vtr -o run.jfr", "for jfr and JDK Mission Control"},
 	{"vtdump profile 4711 park", "where do they wait? for go tool pprof"},
@@ -157,6 +162,28 @@ name=NAME           call these settings so
 
 A KIND with a dot in its name is of the program's own; NAME* stands for all that begin so.
 `},
+	{"Reading the page of durable", `First where the threads were looked up: a process is asked, and looks through its keepers; of one
+that does not answer, and of a folder, the files of the store are read as they are, without a
+lock. Of a stream (nats://HOST:PORT) the servers are asked what all keepers have, and what nobody
+has; no lease is taken and nothing is changed. vtstream does it, beside vtdump or on the PATH. "at
+w1 (silent) for 3m": the keeper w1 has the thread, and was not heard of during the look; "?"
+stands where a journal was not read (--journals).
+
+Then groups: threads of one body that are in one state and wait for the same, or failed alike;
+numbers in names and errors make no difference. Then threads, in the order of --sort:
+
+    order-4711  hibernated  3d2h   12   1.2 kB  checkout  signal "address", 2d left; 1 child
+
+has hibernated for 3 days and 2 hours, has made 12 steps, and its journal has 1.2 kB; it is of the
+body "checkout", waits for the signal "address" for 2 days more at most, and has a child that it
+has not joined. "overdue 5s": what it waits for should have let it go on 5 s ago.
+
+` + durableStatesText() + `
+Of one thread each step has a number, as keys of calls and divergences have it, the time when it
+was recorded, and how long the call or the wait took; "5s…" is not over. A checkpoint stands for
+the steps before it, which are not kept. A call that is under way is in the folder when it has
+lasted a second.
+`},
 	{"Rules of watch", `A rule comes true when it is so, and was not so at the look before, a second earlier; with "for",
 when it has been so for so long. A bundle is taken then. PATH is names of scopes that follow each
 other, joined by "/", in which "*" is any text; "requests" stands for all scopes of that name, and
@@ -179,12 +206,15 @@ killed   it is gone without that: by a signal, a crash, or a return from main wi
 without a target "vtscope/processes/v1", of scheduler "vtscope/schedulers/v1", of waits
 "vtscope/waits/v1", of findings "vtscope/findings/v1", of settings "vtscope/settings/v1", of diff
 "vtscope/diff/v1", of check "vtscope/verdict/v1", with --group "vtscope/group/v1", with --thread
-"vtscope/thread/v1", of record "vtscope/record/v1", of events without a target and with --stats
-"vtscope/events/v1"; else events are one object on each line. Durations are nanoseconds and end in
-_ns. The documentation of package dump describes each field.
+"vtscope/thread/v1", of durable "vtscope/durables/v1", of one of them
+"vtscope/durable-thread/v1", of record "vtscope/record/v1", of events without a target and with
+--stats "vtscope/events/v1"; else events are one object on each line. Durations are nanoseconds
+and end in _ns. The documentation of package dump describes each field.
 `},
 	{"Environment", `VTSCOPE_DIR   where flight files lie, if not in the default directory
 NO_COLOR      if not empty, no colour unless --color always
+NATS_*        of durable, of NATS-URL: what lets us in, as commands of NATS have it:
+              ` + strings.ReplaceAll(variables, ", NATS_CA", ",\n              NATS_CA") + `
 `},
 	{"Exit codes", `0  done
 1  failed; standard error says why and what to try. Of waits also: there is a deadlock;
@@ -192,6 +222,15 @@ NO_COLOR      if not empty, no colour unless --color always
    --fail-on names; of check: a limit is not kept
 2  the call was not understood
 `},
+}
+
+// durableStatesText explains each state of durable threads.
+func durableStatesText() string {
+	var b strings.Builder
+	for _, s := range journal.States {
+		fmt.Fprintf(&b, "%-11s  %s\n", s.State, s.About)
+	}
+	return b.String()
 }
 
 // topKeysText explains each key.

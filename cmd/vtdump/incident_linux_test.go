@@ -28,7 +28,7 @@ func taken(t *testing.T, dir string) string {
 func TestWatchTakesABundleWhoseStoryIsTold(t *testing.T) {
 	path, child := fixture(t, "trouble", "-kind", "park")
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	var out, errs lockedBuffer
 	done := make(chan int)
@@ -121,7 +121,7 @@ func (b *lockedBuffer) String() string {
 
 func TestIncidentIsTakenOnRequest(t *testing.T) {
 	path, child := fixture(t, "deadlock")
-	for end := time.Now().Add(30 * time.Second); vtdump(t, "waits", path).code != exitFailed; { // what may still dissolve is none
+	for end := time.Now().Add(time.Minute); vtdump(t, "waits", path).code != exitFailed; { // what may still dissolve is none
 		if time.Now().After(end) {
 			t.Fatal("there is no deadlock")
 		}

@@ -103,7 +103,7 @@ func TestStoppingAProcessTellsForHowLong(t *testing.T) {
 	if !strings.Contains(errors, "was stopped for ") {
 		t.Errorf("--stop: got %q, want for how long it was stopped", errors)
 	}
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(out, "main.turn"); {
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(out, "main.turn"); {
 		if time.Now().After(deadline) {
 			t.Fatalf("--mounted: got\n%s\nwant main.turn", out)
 		}

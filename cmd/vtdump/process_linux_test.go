@@ -93,7 +93,7 @@ func startAs(t *testing.T, what string) (child *exec.Cmd, stdin io.Closer) {
 func eventually(t *testing.T, want string, args ...string) string {
 	t.Helper()
 	var r result
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if r = vtdump(t, args...); strings.Contains(r.out, want) {
 			return r.out
 		}

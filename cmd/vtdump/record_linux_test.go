@@ -44,7 +44,10 @@ func TestRecordOfAProcessReplaysAsItWas(t *testing.T) {
 func TestRecordEndsWithTheProcess(t *testing.T) {
 	child, _ := start(t, 10)
 	path := filepath.Join(t.TempDir(), "run.vtr")
+	ended := make(chan struct{})
+	t.Cleanup(func() { <-ended }) // before the child is waited for again
 	go func() {
+		defer close(ended)
 		for _, err := os.Stat(path); err != nil && t.Context().Err() == nil; _, err = os.Stat(path) {
 			time.Sleep(time.Millisecond)
 		}

@@ -81,7 +81,7 @@ func splitRemote(target string) (address, process, at string) {
 }
 
 // overNetwork are the commands that can ask an agent.
-const overNetwork = commandThreads | commandScheduler | commandWaits | commandFindings | commandSettings | commandRecord | commandIncident | commandDiff
+const overNetwork = commandThreads | commandScheduler | commandWaits | commandFindings | commandSettings | commandRecord | commandIncident | commandDiff | commandDurable
 
 // openRemote connects to nothing so far.
 func (s *settings) openRemote(target string) (*remote, error) {
@@ -249,7 +249,7 @@ func (r *remote) ambiguous(what string, rows []remoteRow) error {
 func (s *settings) overNetwork(ctx context.Context, w world) error {
 	path, ok := map[command]string{
 		commandThreads: "/dump", commandScheduler: "/schedulers", commandWaits: "/waits", commandFindings: "/findings", commandSettings: "/settings",
-		commandRecord: "/recording", commandIncident: "/incident",
+		commandRecord: "/recording", commandIncident: "/incident", commandDurable: "/durable",
 	}[s.command]
 	if !ok {
 		try := "vtdump record " + s.target + " --for 10s -o run" + recording.Extension + ", and then " + s.call() + " of that"
@@ -301,7 +301,11 @@ func (s *settings) overNetwork(ctx context.Context, w world) error {
 		}
 	}
 	method, body := "GET", ""
-	if len(s.more) > 0 {
+	switch {
+	case len(s.more) == 0:
+	case s.command == commandDurable:
+		path += "/" + url.PathEscape(s.more[0])
+	default:
 		method = "POST"
 		if body, err = changesOf(s.more); err != nil {
 			return err
@@ -372,6 +376,17 @@ func (s *settings) query(w world) url.Values {
 		}
 		set("by", strings.Join(by, ","))
 		set("at", s.at)
+	case commandDurable:
+		if len(s.more) > 0 {
+			if s.durable.values {
+				set("values", "true")
+			}
+			break
+		}
+		set("filter", s.filter.String())
+		if s.durable.sort != nil {
+			set("sort", s.durable.sort.Name)
+		}
 	case commandFindings:
 		for _, off := range s.checks.Off {
 			q.Add("check", off+"=off")

@@ -12,6 +12,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/stream"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -60,6 +61,8 @@ func (s *settings) do(ctx context.Context, w world) error {
 		return manual(w)
 	case s.command == commandList:
 		return list(w, s)
+	case stream.Is(s.target) && s.command != commandDurable:
+		return s.anotherOfStream()
 	case s.command != commandDiff && isRemote(s.target):
 		return s.overNetwork(ctx, w)
 	case s.command == commandExport:
@@ -74,6 +77,8 @@ func (s *settings) do(ctx context.Context, w world) error {
 		return s.profile(ctx, w)
 	case s.command == commandDiff:
 		return s.diff(ctx, w)
+	case s.command == commandDurable:
+		return s.durables(ctx, w)
 	case isRecording(s.target):
 		return hint{fmt.Errorf("%s: a recording tells what its threads did; %s needs something else", s.target, formOf(s.command).word),
 			"vtdump replay " + s.target + ", or vtdump events " + s.target}

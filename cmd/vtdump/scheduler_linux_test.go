@@ -69,7 +69,7 @@ func seesHolds(t *testing.T, target string) schedulersDoc {
 	t.Helper()
 	var doc schedulersDoc
 	var out string
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		out = vtdump(t, "scheduler", "--json", target).out
 		doc = schedulersDoc{}
 		if json.Unmarshal([]byte(out), &doc) == nil && len(doc.Schedulers) == 1 {

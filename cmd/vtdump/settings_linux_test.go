@@ -40,7 +40,7 @@ func wantSettings(t *testing.T, args []string, lines ...string) {
 func answers(t *testing.T, pid string) {
 	t.Helper()
 	var r result
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if r = vtdump(t, "settings", pid, "default"); r.code == exitDone {
 			return
 		}

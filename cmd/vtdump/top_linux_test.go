@@ -90,7 +90,7 @@ func (x *terminal) now() unix.Termios {
 // sees waits until a text was written, and forgets what was before it.
 func (x *terminal) sees(want string) {
 	x.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		x.mu.Lock()
 		all := x.mu.b.String()
 		if at := strings.Index(all, want); at >= 0 {

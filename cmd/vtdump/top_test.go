@@ -67,7 +67,7 @@ func (g *stage) ends() {
 			g.t.Errorf("top: %v", err)
 		}
 		g.done <- nil
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		g.t.Fatal("top does not end")
 	}
 }
@@ -110,7 +110,7 @@ func (g *stage) rows() []string {
 func (g *stage) sees(wanted ...string) string {
 	g.t.Helper()
 	var all, missing string
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		all, missing = strings.Join(g.rows(), "\n"), ""
 		for _, want := range wanted {
 			if !strings.Contains(all, want) {
@@ -194,7 +194,7 @@ func TestTopStopsThePictureAndFollowsTheSizeOfTheWindow(t *testing.T) {
 	g.types(" ")
 	g.sees(" stopped")
 	g.resize(60, 9)
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		if rows := g.rows(); len(rows) == 9 && strings.HasPrefix(rows[8], "? keys") && strings.HasPrefix(rows[5], "        999            timed-parked") {
 			break
 		}
@@ -208,7 +208,7 @@ func TestTopStopsThePictureAndFollowsTheSizeOfTheWindow(t *testing.T) {
 		}
 	}
 	g.types(" ")
-	for deadline := time.Now().Add(30 * time.Second); strings.Contains(strings.Join(g.rows(), "\n"), " stopped"); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); strings.Contains(strings.Join(g.rows(), "\n"), " stopped"); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not go on")
 		}

@@ -66,7 +66,7 @@ type waitsDoc struct {
 func seesWaits(t *testing.T, target string, wanted func(d *waitsDoc) bool) (waitsDoc, int) {
 	t.Helper()
 	var r result
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		r = vtdump(t, "waits", "--json", target)
 		var d waitsDoc
 		if json.Unmarshal([]byte(r.out), &d) == nil && wanted(&d) {

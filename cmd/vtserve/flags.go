@@ -30,6 +30,7 @@ type settings struct {
 	rules     []trigger.Rule
 	checks    dump.CheckOptions
 
+	traceURL string
 	otlp     string // where to send; "": as the environment says
 	sampling []otel.Rule
 	profiles time.Duration // 0: not sent
@@ -97,6 +98,10 @@ var flags = []flagRow{
 	{"otlp", "URL", "send spans, metrics and log records of what is followed there, such as http://localhost:4318; more by OTEL_… variables: see docs/opentelemetry.md", func(s *settings, v string) error {
 		s.otlp = v
 		return nil
+	}},
+	{"trace-url", "URL", "link from threads whose labels name a trace to this address, with {trace} for its id and maybe {span}, such as 'https://jaeger.example/trace/{trace}'", func(s *settings, v string) error {
+		s.traceURL = v
+		return checkTraceURL(v)
 	}},
 	{"sampling", "RULES", "which scopes and threads become spans, such as \"requests: keep=0.01 slow=250ms; cache*: off\": see docs/opentelemetry.md", func(s *settings, v string) (err error) {
 		s.sampling, err = otel.ParseRules(v)

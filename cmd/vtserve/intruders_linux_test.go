@@ -28,7 +28,7 @@ var intrusions = []struct {
 	{"no token", func(t *testing.T, v *target) {
 		paths := []string{"/", "/page.js", "/nothing", "/ws", "/metrics", "/debug/vt/pprof/threads"}
 		for _, r := range agent.Routes() {
-			paths = append(paths, strings.NewReplacer("{pid}", fmt.Sprint(v.pid), "{group}", "1", "{thread}", "1", "{incident}", "1", "{host}", "box:1", "{rest...}", "api/v1/processes").Replace(r.Path))
+			paths = append(paths, v.pathOf(t, r.Path))
 		}
 		if len(paths) < 10 {
 			t.Errorf("%d addresses, want all of the interface", len(paths))
@@ -62,7 +62,7 @@ var intrusions = []struct {
 		for _, r := range agent.Routes() {
 			if r.Operate {
 				tried++
-				path := strings.NewReplacer("{pid}", fmt.Sprint(v.pid), "{group}", "1", "{incident}", "1", "{host}", "box:1", "{rest...}", "api/v1/processes").Replace(r.Path)
+				path := v.pathOf(t, r.Path)
 				if a := v.ask(t, request{method: r.Method, path: path, token: readToken, header: map[string]string{"Origin": v.url}}); a.status != 403 {
 					t.Errorf("%s %s: %v; want 403", r.Method, path, a)
 				}

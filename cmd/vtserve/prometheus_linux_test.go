@@ -79,7 +79,7 @@ func TestPrometheusHasTheNumbersOfTheFlightFile(t *testing.T) {
 	s := begin(t, fmt.Sprint(child.PID()))
 	defer s.end(t)
 	base := startPrometheus(t, backendtest.FromFleet(t, "prometheus.yml", "127.0.0.1:7070", strings.TrimPrefix(s.url, "http://"), "scrape_interval: 15s", "scrape_interval: 1s"))
-	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	var wrong []string
 	for { // its first scrape comes some seconds after its start, and the agent takes a snapshot each five

@@ -69,10 +69,11 @@ func serve(ctx context.Context, s *settings, policy *access.Policy, stdout, stde
 	}
 
 	options := agent.Options{
-		Checks: s.checks,
-		Access: policy,
-		Marks:  s.marks,
-		MaxCPU: s.maxCPU, MaxMemory: s.maxMemory,
+		Checks:   s.checks,
+		Access:   policy,
+		Marks:    s.marks,
+		TraceURL: s.traceURL,
+		MaxCPU:   s.maxCPU, MaxMemory: s.maxMemory,
 		Warn: func(what string) { fmt.Fprintf(stderr, "vtserve: %s\n", what) },
 	}
 	if err := s.show(&options); err != nil {

@@ -232,6 +232,16 @@ func (v *target) log(t *testing.T) (text string, rows []map[string]any) {
 
 func (v *target) incidentPath() string { return fmt.Sprintf("/api/v1/processes/%d/incident", v.pid) }
 
+// pathOf is a path that a route takes.
+func (v *target) pathOf(t *testing.T, path string) string {
+	t.Helper()
+	path = strings.NewReplacer("{pid}", fmt.Sprint(v.pid), "{group}", "1", "{thread}", "1", "{thread...}", "errand-1/1", "{incident}", "1", "{host}", "box:1", "{rest...}", "api/v1/processes").Replace(path)
+	if strings.Contains(path, "{") {
+		t.Fatalf("%s: no value for what is in braces", path)
+	}
+	return path
+}
+
 // browser returns a client with a jar, which follows no redirects.
 func browser(t *testing.T, roots *x509.CertPool) *http.Client {
 	t.Helper()
