@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -155,6 +157,25 @@ func TestLicencesOfTheLibrariesAreServed(t *testing.T) {
 		if !strings.Contains(body, want) {
 			t.Errorf("licences.txt does not contain %q", want)
 		}
+	}
+	var of struct {
+		Dependencies map[string]string `json:"dependencies"`
+	}
+	data, err := os.ReadFile("package.json")
+	if err == nil {
+		err = json.Unmarshal(data, &of)
+	}
+	bundled, more := os.ReadDir("vendor")
+	if err != nil || more != nil || len(bundled) == 0 {
+		t.Fatalf("vendor has %d libraries: %v, %v", len(bundled), err, more)
+	}
+	for _, b := range bundled {
+		if want := fmt.Sprintf("\n== %s %s (", b.Name(), of.Dependencies[b.Name()]); !strings.Contains(body, want) {
+			t.Errorf("licences.txt does not have the bundled library %q", want)
+		}
+	}
+	if n := strings.Count(body, "\n== "); n != len(bundled) {
+		t.Errorf("licences.txt has %d libraries, want the %d that are bundled", n, len(bundled))
 	}
 }
 

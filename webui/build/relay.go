@@ -118,15 +118,15 @@ func (y *relay) websocket(w http.ResponseWriter, r *http.Request) {
 		defer close(said)
 		defer far.Close()
 		for {
-			kind, m, err := near.ReadMessage()
+			code, m, err := near.ReadMessage()
 			if err != nil {
 				return
 			}
-			if y.scribe != nil {
+			if y.scribe != nil && kind(parse(m)) == "subscribe" {
 				m = whole(m)
 				y.scribe.write(entry{Conn: n, Sent: m})
 			}
-			if far.WriteMessage(kind, m) != nil {
+			if far.WriteMessage(code, m) != nil {
 				return
 			}
 		}

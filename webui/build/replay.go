@@ -259,8 +259,12 @@ func (p *replay) websocket(w http.ResponseWriter, r *http.Request) {
 			if err != nil {
 				return
 			}
+			of := parse(m)
+			if kind(of) != "subscribe" {
+				continue // which frames have come
+			}
 			select {
-			case wanted <- parse(m):
+			case wanted <- of:
 			case <-r.Context().Done():
 				return
 			}

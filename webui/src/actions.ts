@@ -1,5 +1,6 @@
 import { addKeys, everywhere } from "./keys";
 import type { Context } from "./keys";
+import { addListKeys, next } from "./listkeys";
 import { chosenGroup } from "./groups";
 import "./scopekeys";
 import "./rewind";
@@ -29,9 +30,16 @@ addKeys(
   ...views.map((view, i) => ({ keys: i < 8 ? [String(i + 2)] : [], words: `go to ${view.title}`, place: everywhere, act: (c: Context) => goTo(c, view.name) })),
   { keys: move(+1), words: "next group", place: "groups", foot: true, act: ({ store }) => stepGroup(store, +1) },
   { keys: move(-1), words: "group before", place: "groups", foot: true, act: ({ store }) => stepGroup(store, -1) },
+  { keys: ["Home"], words: "first group", place: "groups", act: ({ store }) => stepGroup(store, -Infinity) },
+  { keys: ["End"], words: "last group", place: "groups", act: ({ store }) => stepGroup(store, +Infinity) },
   { keys: ["Enter"], words: (c) => (c.all ? "hide runtime frames" : "show runtime frames"), place: "groups", foot: true, act: (c) => c.showAll(!c.all) },
   { keys: ["Escape"], words: "back to scopes", place: everywhere, when: (c) => c.panel !== "scopes" && c.state.route.at === "", foot: true, act: (c) => c.activate("scopes") },
 );
+
+addListKeys("processes", "#overlay-processes tbody tr .link", "process", false);
+addListKeys("kept", "#overlay-kept .kept li", "recording", false);
+addListKeys("export", "#overlay-export .ways li", "export", false);
+addListKeys("settings", "#overlay-settings [role=switch]", "kind of events", false);
 
 /** goTo shows a view of the middle, and gives it the keyboard. */
 export function goTo(c: Context, view: string): void {
@@ -43,10 +51,6 @@ function stepGroup(store: Store, by: number): void {
   const { state } = store;
   if (state.groups?.scope !== chosenScope(state)?.path) return; // the groups of the new scope are on their way
   const rows = state.groups?.rows ?? [];
-  const row = rows[clamp(rows.findIndex((r) => r.key === chosenGroup(state)) + by, rows.length)];
+  const row = rows[next(rows.findIndex((r) => r.key === chosenGroup(state)), by, rows.length)];
   if (row) store.go({ group: row.key });
-}
-
-function clamp(index: number, length: number): number {
-  return Math.max(0, Math.min(length - 1, index));
 }

@@ -1,5 +1,6 @@
 import "./actions";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Aging } from "./age";
 import { Banner } from "./banner";
 import { Carriers } from "./carriers";
 import { Findings } from "./findings";
@@ -43,33 +44,35 @@ export function App({ state, store }: { state: State; store: Store }) {
   const view = chosenView(state);
   const stale = state.link.how === "lost" || ((state.process?.gone ?? 0) > 0 && state.process?.status !== "recorded");
   return (
-    <div class={stale ? "app stale" : "app"}>
-      <Header state={state} pick={pick} filter={(filter) => store.go({ filter })} />
-      <Banner state={state} pick={pick} />
-      <Timeline state={state} store={store} />
-      <MomentBar state={state} store={store} />
-      <main>
-        <div class="left">
-          <Scopes state={state} store={store} active={panel === "scopes"} activate={() => activate("scopes")} />
-          <Events state={state} />
-        </div>
-        <div class="middle">
-          <view.show key={view.name} state={state} store={store} active={panel === "groups"} activate={() => activate("groups")} tabs={<Tabs state={state} store={store} />} />
-          {state.route.thread ? (
-            <ThreadView key={state.route.thread} state={state} store={store} all={all} showAll={showAll} />
-          ) : (
-            <StackView state={state} store={store} all={all} showAll={showAll} />
-          )}
-        </div>
-        <div class="side">
-          <Findings state={state} store={store} />
-          <Schedulers state={state} store={store} />
-          <Carriers state={state} store={store} />
-        </div>
-      </main>
-      <Footer context={context} />
-      <Overlays context={context} />
-      <Toast />
-    </div>
+    <Aging state={state}>
+      <div class={stale ? "app stale" : "app"}>
+        <Header state={state} pick={pick} filter={(filter) => store.go({ filter })} />
+        <Banner state={state} pick={pick} />
+        <Timeline state={state} store={store} />
+        <MomentBar state={state} store={store} />
+        <main>
+          <div class="left">
+            <Scopes state={state} store={store} active={panel === "scopes"} activate={() => activate("scopes")} />
+            <Events state={state} />
+          </div>
+          <div class="middle">
+            <view.show key={view.name} state={state} store={store} active={panel === "groups"} activate={() => activate("groups")} tabs={<Tabs state={state} store={store} />} />
+            {state.route.thread ? (
+              <ThreadView key={state.route.thread} state={state} store={store} all={all} showAll={showAll} />
+            ) : (
+              <StackView state={state} store={store} all={all} showAll={showAll} />
+            )}
+          </div>
+          <div class="side">
+            <Findings state={state} store={store} />
+            <Schedulers state={state} store={store} />
+            <Carriers state={state} store={store} />
+          </div>
+        </main>
+        <Footer context={context} />
+        <Overlays context={context} />
+        <Toast />
+      </div>
+    </Aging>
   );
 }

@@ -1,5 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
+import { Age } from "./age";
 import { clock, count, duration } from "./format";
+import { late, leftOut, unheard } from "./lag";
+import { Notice } from "./notice";
+import type { Process, SchedulerRow } from "./protocol";
 import { figure } from "./schedulers";
 import type { State } from "./store";
 
@@ -19,8 +23,10 @@ export function Banner({ state, pick }: BannerProps) {
           reconnecting since {clock(link.since)} (attempt {link.attempt}
           <Countdown to={link.retryAt} />
           ){state.frameTime > 0 ? `; figures are of ${clock(state.frameTime)}` : "; is vtserve running?"}
+          {state.frameTime > 0 && <Age />}
         </p>
       )}
+      {link.how === "live" && <Slow key={link.since} state={state} />}
       {link.how === "outdated" && (
         <p class="bad">
           this page does not speak protocol {link.theirs} of vtserve.{" "}
@@ -62,46 +68,58 @@ export function Banner({ state, pick }: BannerProps) {
       {process?.status === "stopped" && (
         <p class="info">the process is stopped (SIGSTOP or a debugger): nothing moves until it continues</p>
       )}
-      {process?.gone === 0 && <Starving state={state} />}
-      {process?.problem && <p class="bad">{process.problem}</p>}
-      {process?.snapshot.note && <p class="info">{process.snapshot.note}</p>}
-      {process?.cost.note && (
-        <p class="info" id="saving">
-          {process.cost.note}
-        </p>
-      )}
-      {process && process.snapshot.time > 0 && !process.snapshot.complete && (
-        <p class="info">incomplete: {process.snapshot.incomplete.join("; ")}</p>
-      )}
-      {state.link.how === "live" && process && !process.missing && process.gone === 0 && process.snapshot.time > 0 && state.route.at === "" && (
-        <Age state={state} />
-      )}
+      {process && <Passing key={`${process.key} ${state.route.at}`} state={state} process={process} />}
     </div>
   );
 }
 
-/** Starving says which schedulers have threads for which there is no carrier. */
-function Starving({ state }: { state: State }) {
-  const hungry = (state.schedulers?.rows ?? []).filter((row) => figure(state, row, "starving") > 0);
+/** Slow says what a slow network leaves out, and how late the rest comes. */
+function Slow({ state }: { state: State }) {
+  const [now, tick] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => tick(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  const { lag } = state;
+  const none = unheard(state, now);
+  const waits = none > 0 && !document.hidden;
+  const out = leftOut(lag);
+  const facts = [
+    out > 0 && `${count(out)} ${out === 1 ? "moment" : "moments"} since ${clock(lag.spell?.since ?? 0)} left out`,
+    waits
+      ? `nothing has come for ${duration(none * 1e6)}${state.frameTime > 0 ? `, what is shown was sent at ${clock(state.frameTime)}` : ""}`
+      : late(lag) > 0 && `what is shown was ${duration(late(lag) * 1e6)} on its way`,
+  ].filter(Boolean);
+  return <Notice id="slow" kind="info" text={out > 0 || waits ? `network or browser too slow: ${facts.join("; ")}` : ""} linger={10_000} />;
+}
+
+/** Passing are notices of what may be over at the next look. */
+function Passing({ state, process }: { state: State; process: Process }) {
+  const { snapshot, cost } = process;
+  const now = state.link.how === "live" && !process.missing && process.gone === 0 && snapshot.time > 0 && state.route.at === "";
   return (
     <>
-      {hungry.map((row) => (
-        <p class="bad" key={row.id}>
-          scheduler {row.name}: {count(figure(state, row, "queued"))} queued threads have found no free carrier for {duration(figure(state, row, "starving"))}:{" "}
-          {count(figure(state, row, "held"))} of {count(figure(state, row, "carriers"))} carriers are held
-        </p>
-      ))}
+      {process.gone === 0 && (state.schedulers?.rows ?? []).map((row) => <Notice key={row.id} kind="bad" text={starving(state, row)} />)}
+      <Notice kind="bad" text={process.problem} />
+      <Notice kind="info" text={snapshot.note} />
+      <Notice kind="info" id="saving" text={cost.note} />
+      <Notice kind="info" text={snapshot.time > 0 && !snapshot.complete ? `incomplete: ${snapshot.incomplete.join("; ")}` : ""} />
+      <Notice kind="info" text={now ? aged(state, snapshot) : ""} />
     </>
   );
 }
 
-/** Age speaks up when the figures are older than they should be. */
-function Age({ state }: { state: State }) {
-  const snapshot = state.process?.snapshot;
-  if (!snapshot) return null;
+/** starving says that a scheduler has threads for which there is no carrier; "": it has none. */
+function starving(state: State, row: SchedulerRow): string {
+  const value = (name: string): number => figure(state, row, name);
+  if (value("starving") === 0) return "";
+  return `scheduler ${row.name}: ${count(value("queued"))} queued threads have found no free carrier for ${duration(value("starving"))}: ${count(value("held"))} of ${count(value("carriers"))} carriers are held`;
+}
+
+/** aged speaks up when the figures are older than they should be. */
+function aged(state: State, snapshot: Process["snapshot"]): string {
   const age = (state.frameTime - snapshot.time) * 1e6;
-  if (age < 2 * snapshot.every + 1.5e9) return null;
-  return <p class="info">the last snapshot is {duration(age)} old</p>;
+  return age < 2 * snapshot.every + 1.5e9 ? "" : `the last snapshot is ${duration(age)} old`;
 }
 
 function Countdown({ to }: { to: number }) {

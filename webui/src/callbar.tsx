@@ -17,6 +17,19 @@ export function FoldedCommand({ state }: { state: State }) {
   return line ? <Command line={line} /> : null;
 }
 
+/** OfCalls says whose calls a view shows, and whether they stand still. */
+export function OfCalls({ calls, held }: { calls: Calls; held: boolean }) {
+  if (calls.missing) return null;
+  return (
+    <>
+      <span title={`${count(calls.total)} threads in and below ${calls.scope}`}>
+        {count(calls.total)} in <b>{calls.scope.slice(calls.scope.lastIndexOf("/") + 1)}</b> and below
+      </span>
+      {held && " · held"}
+    </>
+  );
+}
+
 /** Choice is a row of buttons of which one is pressed. */
 export function Choice({ label, value, of, pick }: { label: string; value: string; of: [value: string, name: string, about: string][]; pick: (value: string) => void }) {
   return (

@@ -1,12 +1,14 @@
 import "./carriers.css";
-import { commandLine } from "./command";
-import { off, whyEmpty } from "./empty";
+import { target } from "./command";
+import { off, unread, whyEmpty } from "./empty";
+import { Still } from "./findings";
 import { count, duration, leaf, percent, short } from "./format";
 import { NewestWarnings, Pins } from "./holders";
-import { Command, Empty, Panel } from "./panel";
+import { Empty, NowCommand, Panel } from "./panel";
 import { ThreadLink } from "./party";
 import type { CarrierRow } from "./protocol";
 import { Glyph } from "./states";
+import { figure } from "./schedulers";
 import type { State, Store } from "./store";
 
 /** Carriers shows what each carrier runs now and did over the last minute, and where threads held theirs. Rows stand by carrier, so they do not jump. */
@@ -19,23 +21,25 @@ export function Carriers({ state, store }: { state: State; store: Store }) {
       id="carriers"
       title="Carriers"
       note={carriers && carriers.total > 0 && `${count(carriers.busy)} of ${count(carriers.total)} ${gone ? "were busy" : "busy"}`}
-      foot={state.process && !state.process.missing && state.route.at === "" && <Command line={commandLine(state, "scheduler", {})} />}
+      foot={<NowCommand state={state} of="scheduler" />}
     >
       {!carriers || carriers.rows.length === 0 ? (
         <Empty>
           {whyEmpty(state) ||
-            (state.process?.status === "recorded" ? "A recording tells which threads were mounted, and not their carriers." : gone ? "No carriers were left at the end." : "No carriers: the process has not started a thread yet.")}
+            (state.process?.status === "recorded" ? "A recording tells which threads were mounted, and not their carriers." : gone ? "No carriers were left at the end." : (state.process?.threads ?? 0) > 0 ? "None is known: the recorder had no room for what the carriers of the process do." : "No carriers: the process has not started a thread yet.")}
         </Empty>
       ) : (
-        <div class={several ? "list several" : "list"}>
-          {carriers.rows.map((row) => (
-            <Carrier key={row.id} row={row} several={several} every={state.config?.intervalMs ?? 1_000} store={store} />
-          ))}
-          {carriers.rest > 0 && <p class="rest">{count(carriers.rest)} more carriers</p>}
-        </div>
+        <Still key={state.process?.key}>
+          <div class={several ? "list several" : "list"}>
+            {carriers.rows.map((row) => (
+              <Carrier key={row.id} row={row} several={several} every={state.config?.intervalMs ?? 1_000} store={store} />
+            ))}
+            {carriers.rest > 0 && <p class="rest">{count(carriers.rest)} more carriers</p>}
+          </div>
+        </Still>
       )}
-      {!whyEmpty(state) && state.warnings && <NewestWarnings warnings={state.warnings} store={store} off={off(state, ["pinned", "monopolized", "starved"])} />}
-      {!whyEmpty(state) && state.pinSites && <Pins sites={state.pinSites} held={carriers?.rows.some((row) => row.doing === "pinned") ?? false} />}
+      {!whyEmpty(state) && state.pinSites && <Pins sites={state.pinSites} unread={state.process?.status === "recorded" ? `Not summed up of a recording: vtdump events ${target(state)} --kind pinned lists them.` : unread(state, state.pinSites.known)} held={carriers?.rows.some((row) => row.doing === "pinned") ?? false} times={(state.schedulers?.rows ?? []).reduce((sum, row) => sum + figure(state, row, "pins"), 0)} />}
+      {!whyEmpty(state) && state.warnings && <NewestWarnings warnings={state.warnings} store={store} off={off(state, ["pinned", "monopolized", "starved"]) || (state.process?.cost.unread ? unread(state, state.pinSites?.known) : "")} />}
     </Panel>
   );
 }

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot.css";
 import { short } from "./format";
+import { PictureButton } from "./picturebutton";
 import { followTheme, theme } from "./theme";
 
 export interface Line {
@@ -43,7 +44,7 @@ export function place(x: number): string {
   return `calc(${axisWidth}px + (100% - ${axisWidth + rightSpace}px) * ${Math.max(0, Math.min(1, x)).toFixed(4)})`;
 }
 
-/** Chart draws lines over time. It is remade when its lines, its width or the theme change. */
+/** Chart draws lines over time. Those of one width have one scale of time, and one cursor. It is remade when its lines, its width or the theme change. */
 export function Chart(props: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -153,6 +154,7 @@ export function Chart(props: ChartProps) {
     <div class="plot">
       <div class={props.pick ? "chart picks" : "chart"} ref={box} aria-label={props.label} {...role} {...(props.pick ? { onPointerDown: press, onPointerMove: tell, onPointerUp: end, onPointerCancel: end } : {})} />
       {props.children}
+      <PictureButton over />
     </div>
   );
 }

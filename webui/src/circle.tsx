@@ -31,7 +31,7 @@ export function Circle({ members, more }: { members: Member[]; more: boolean }) 
   });
   const names = members.map((m) => m.name || `#${m.thread ?? ""}`).join(", ");
   return (
-    <svg class="circle" viewBox={`0 0 ${width} ${height}`} width={width} height={height} role="img" aria-label={`a circle of ${names}: each waits for the next`}>
+    <svg class="circle" data-picture={`deadlock of ${names}`} viewBox={`0 0 ${width} ${height}`} width={width} height={height} role="img" aria-label={`a circle of ${names}: each waits for the next`}>
       {points.map((a, i) => {
         const b = points[(i + 1) % points.length];
         if (!b) return null;

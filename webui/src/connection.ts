@@ -1,5 +1,5 @@
 import { protocol, subprotocol } from "./protocol";
-import type { Config, Frame, Problem, Subscription } from "./protocol";
+import type { Config, Frame, Problem, Seen, Subscription } from "./protocol";
 
 /** How the page stands to the agent. Times are Unix milliseconds. */
 export type Link =
@@ -19,6 +19,8 @@ const firstPause = 250;
 const longestPause = 5_000;
 /** The agent sends a frame each second, if only to say that nothing changed. */
 const silence = 10_000;
+/** On a slow network the first frame alone may take longer: then each try waits longer than the one before. */
+const longestSilence = 80_000;
 
 /** Connection keeps one websocket open, again and again, until the page goes away. */
 export class Connection {
@@ -27,6 +29,8 @@ export class Connection {
   private lostAt = 0;
   private attempt = 0;
   private outdated = false;
+  private patience = silence;
+  private frames = 0; // of this connection
   private watchdog: ReturnType<typeof setTimeout> | undefined;
   private retry: ReturnType<typeof setTimeout> | undefined;
 
@@ -85,13 +89,16 @@ export class Connection {
         }
         this.attempt = 0;
         this.lostAt = 0;
+        this.frames = 0;
         this.to.config(config);
         this.to.link({ how: "live", since: Date.now() });
         this.tell();
         break;
       }
       case "frame":
+        if (++this.frames > 3) this.patience = silence; // they come
         this.to.frame(message as Frame);
+        this.socket?.send(JSON.stringify({ type: "seen", seq: (message as Frame).seq } satisfies Seen));
         break;
       case "error":
         this.to.problem(message as Problem);
@@ -104,9 +111,10 @@ export class Connection {
     clearTimeout(this.watchdog);
     this.watchdog = setTimeout(() => {
       if (this.socket !== socket) return;
+      this.patience = Math.min(longestSilence, 2 * this.patience);
       socket.close();
       this.closed(socket);
-    }, silence);
+    }, this.patience);
   }
 
   private closed(socket: WebSocket): void {

@@ -5,7 +5,8 @@ import type { Diff as DiffDocument, DiffSide, GroupChange, ScopeChange } from ".
 import { whyEmpty } from "./empty";
 import { clock, count, duration, leaf, short } from "./format";
 import { addKeys } from "./keys";
-import { addMark, dropMark, marksOf, momentOf } from "./marks";
+import { addListKeys } from "./listkeys";
+import { addMark, agosOf, dropMark, marksOf, momentOf } from "./marks";
 import { Command, Empty, Panel } from "./panel";
 import type { ProcessRow } from "./protocol";
 import { Word } from "./states";
@@ -54,7 +55,7 @@ export function Diff({ state, store, active, activate, tabs }: ViewProps) {
           </p>
         )}
         {!known || !route.from ? (
-          <Empty>{whyEmpty(state) || "Choose the moment to compare with: mark one with m now, and come back with d."}</Empty>
+          known ? <Choose state={state} store={store} /> : <Empty>{whyEmpty(state)}</Empty>
         ) : d ? (
           <Changes d={d} store={store} state={state} from={from} />
         ) : (
@@ -65,20 +66,42 @@ export function Diff({ state, store, active, activate, tabs }: ViewProps) {
   );
 }
 
+/** Choose offers the moments that can be compared with at once. */
+function Choose({ state, store }: { state: State; store: Store }) {
+  const marks = marksOf(state.process?.key ?? "").filter((m) => m.at < momentOf(state));
+  const agos = agosOf(state);
+  return (
+    <div class="empty choose">
+      {agos.length + marks.length > 0 ? (
+        <p>
+          Compare with{" "}
+          {marks.map((m) => (
+            <button key={m.at} type="button" onClick={() => store.go({ from: String(m.at) })}>
+              {m.name} · {clock(m.at)}
+            </button>
+          ))}
+          {agos.map((a) => (
+            <button key={a.seconds} type="button" onClick={() => store.go({ from: String(a.at) })}>
+              {a.words}
+            </button>
+          ))}
+        </p>
+      ) : (
+        <p>No moment before is kept yet: the first is in some seconds.</p>
+      )}
+      <p>
+        <kbd>m</kbd> marks the moment that is shown, to come back to with <kbd>d</kbd>.
+      </p>
+    </div>
+  );
+}
+
 interface MomentsProps {
   state: State;
   store: Store;
   from: From;
   d: DiffDocument | null;
 }
-
-const agos = [
-  [10, "10 s ago"],
-  [30, "30 s ago"],
-  [60, "1 min ago"],
-  [300, "5 min ago"],
-  [540, "9 min ago"],
-] as const;
 
 /** Moments chooses what is compared, and lists the marks. */
 function Moments({ state, store, from, d }: MomentsProps) {
@@ -108,9 +131,9 @@ function Moments({ state, store, from, d }: MomentsProps) {
                 {m.name} · {clock(m.at)}
               </option>
             ))}
-            {agos.filter(([s]) => now - s * 1000 >= (state.history.time[0] ?? now)).map(([s, words]) => (
-              <option key={s} value={`-${s}`}>
-                {words}
+            {agosOf(state).map((a) => (
+              <option key={a.seconds} value={`-${a.seconds}`}>
+                {a.words}
               </option>
             ))}
             {others.map((p) => (
@@ -349,23 +372,13 @@ function sole(state: State): boolean {
   return (state.processes ?? []).filter((p) => p.pid === state.process?.pid).length === 1 && state.process?.status !== "recorded";
 }
 
-/** step moves the focus by rows of the diff. */
-function step(by: number): void {
-  const rows = [...document.querySelectorAll<HTMLElement>("#diff .diff-row")];
-  const at = rows.indexOf(document.activeElement as HTMLElement);
-  rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + by))]?.focus();
-}
-
-addKeys(
-  { keys: ["j", "ArrowDown"], words: "next change", place: "diff", foot: true, act: () => step(+1) },
-  { keys: ["k", "ArrowUp"], words: "change before", place: "diff", foot: true, act: () => step(-1) },
-  {
-    keys: ["Enter"],
-    words: "show its threads",
-    place: "diff",
-    foot: true,
-    act: () => {
-      if (document.activeElement instanceof HTMLElement && document.activeElement.matches(".diff-row")) document.activeElement.click();
-    },
+addListKeys("diff", "#diff .diff-row", "change", true);
+addKeys({
+  keys: ["Enter"],
+  words: "show its threads",
+  place: "diff",
+  foot: true,
+  act: () => {
+    if (document.activeElement instanceof HTMLElement && document.activeElement.matches(".diff-row")) document.activeElement.click();
   },
-);
+});

@@ -69,6 +69,8 @@ export interface Example {
   id: number;
   name?: string;
   wait_ns: number;
+  durable?: string;
+  steps?: number;
 }
 
 export interface ThreadReport {
@@ -92,6 +94,10 @@ export interface ThreadReport {
   carrier?: number;
   mounts: number;
   pins: number;
+  durable?: ThreadDurable;
+  labels?: Label[];
+  labels_cut?: boolean;
+  trace?: Trace;
   for?: WaitedFor;
   waker?: Party;
   creator?: Party;
@@ -103,6 +109,34 @@ export interface ThreadReport {
   stack?: Stack;
   owns?: OwnedScope[];
   waiters?: WaitersOfOne[];
+}
+
+export interface ThreadDurable {
+  id: string;
+  body: string;
+  steps: number;
+  errors?: number;
+  replays?: boolean;
+  wait?: ThreadDurableWait;
+}
+
+export interface ThreadDurableWait {
+  kind: string;
+  name?: string;
+  child?: number;
+  since?: string;
+  until?: string;
+}
+
+export interface Label {
+  key: string;
+  value: string;
+}
+
+export interface Trace {
+  id: string;
+  span?: string;
+  key: string;
 }
 
 export interface WaitedFor {
@@ -357,8 +391,9 @@ export interface RecorderSettings {
   pid: number;
   program: string;
   status: string;
+  as_of: string;
   name: string;
-  changed: string;
+  changed?: string;
   cpu_time: boolean;
   kinds: SettingRow[];
   incomplete?: string[];
@@ -415,4 +450,150 @@ export interface IncidentRow {
   missing: number;
   key: string;
   problem: string;
+}
+
+export interface Durables {
+  format: string;
+  source: DurableSource;
+  taken: string;
+  threads: number;
+  matched: number;
+  states: Record<string, unknown>;
+  groups: DurableGroup[];
+  groups_left?: number;
+  rows: DurableRow[];
+  rows_left?: number;
+  sort: string;
+  incomplete?: string[];
+}
+
+export interface DurableSource {
+  kind: string;
+  path?: string;
+  pid?: number;
+  program?: string;
+  status?: string;
+  stores?: StoreTold[];
+  files?: number;
+  bytes?: number;
+  tail?: number;
+  why?: string;
+  stream?: DurableStream;
+}
+
+export interface StoreTold {
+  kind: string;
+  path?: string;
+}
+
+export interface DurableStream {
+  name: string;
+  namespace: string;
+  messages: number;
+  trees: number;
+  read: number;
+  came?: number;
+  took_ns: number;
+  listened_ns?: number;
+  keepers?: DurableKeeper[];
+}
+
+export interface DurableKeeper {
+  name: string;
+  trees: number;
+  silent?: boolean;
+}
+
+export interface DurableGroup {
+  body: string;
+  state: string;
+  wait?: Pending;
+  error?: string;
+  threads: number;
+  longest_ns: number;
+  shortest_ns: number;
+  steps: number;
+  bytes: number;
+  failed?: number;
+  example: string;
+}
+
+export interface Pending {
+  kind: string;
+  name?: string;
+  until?: string;
+}
+
+export interface DurableRow {
+  id: string;
+  body: string;
+  state: string;
+  begun?: string;
+  since?: string;
+  wait?: Pending;
+  steps: number;
+  kept: number;
+  bytes: number;
+  checkpoint?: Saved;
+  children?: number;
+  attempts?: number;
+  failed?: number;
+  error?: string;
+  lease?: Lease;
+  inbox?: number;
+  unread?: boolean;
+}
+
+export interface Saved {
+  name: string;
+  at: string;
+  steps: number;
+}
+
+export interface Lease {
+  holder?: string;
+  since?: string;
+  taken?: number;
+  silent?: boolean;
+}
+
+export interface DurableThread extends History {
+  format: string;
+  source: DurableSource;
+  taken: string;
+  incomplete?: string[];
+}
+
+export interface History {
+  row: DurableRow;
+  args?: unknown;
+  result?: unknown;
+  steps: DurableStep[];
+  steps_left?: number;
+  signals?: Record<string, unknown>;
+  permit?: boolean;
+  children?: DurableRow[];
+  thread?: number;
+  leases?: LeaseMove[];
+}
+
+export interface DurableStep {
+  number: number;
+  kind: string;
+  name?: string;
+  value?: unknown;
+  value_bytes?: number;
+  error?: string;
+  open?: boolean;
+  attempts?: number;
+  at: string;
+  took_ns?: number;
+}
+
+export interface LeaseMove {
+  holder: string;
+  from?: string;
+  to?: string;
+  given?: boolean;
+  error?: string;
 }

@@ -1,15 +1,14 @@
 import { useState } from "preact/hooks";
-import { commandLine } from "./command";
-import { whyEmpty } from "./empty";
+import { coming, whyEmpty } from "./empty";
 import { clock, count, short } from "./format";
-import { Command, Empty, Panel } from "./panel";
+import { Empty, NowCommand, Panel } from "./panel";
 import type { EventRow, KindTerm } from "./protocol";
 import { writeRoute } from "./route";
 import type { State } from "./store";
 
 /** Events is the legend of what the recorder writes down, with how often it happens, and what is off. Kinds that have not happened show on demand. */
 export function Events({ state }: { state: State }) {
-  const { events, process } = state;
+  const { events } = state;
   const [all, showAll] = useState(false);
   const kinds = state.config?.kinds ?? [];
   const rows = (events?.rows ?? []).filter((row) => all || row.count > 0);
@@ -26,12 +25,15 @@ export function Events({ state }: { state: State }) {
           </a>
         )
       }
-      foot={process && !process.missing && state.route.at === "" && <Command line={commandLine(state, "events --stats", {})} />}
+      foot={<NowCommand state={state} of="events --stats" />}
     >
-      {!events || events.rows.length === 0 ? (
-        <Empty>{whyEmpty(state) || "The first counts are on their way."}</Empty>
+      {state.process?.status === "recorded" && !whyEmpty(state) ? (
+        <Empty>Not counted here: the command reads the recording and counts them. What one thread did stands beside its stack.</Empty>
+      ) : !events || events.rows.length === 0 || whyEmpty(state) ? (
+        <Empty>{whyEmpty(state) || coming(state, "The first counts are on their way.")}</Empty>
       ) : (
         <>
+          {rows.length === 0 && <Empty>None has happened.</Empty>}
           <div class="list">
             {rows.map((row) => (
               <Kind key={row.kind} row={row} term={kinds[row.kind]} />

@@ -2,16 +2,18 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { narrowed } from "./command";
 import { api, useDocument } from "./document";
 import type { ExportRow, Exports } from "./documents";
-import { whyEmpty } from "./empty";
+import { coming, notRecorded, whyEmpty } from "./empty";
 import { allowed, cheap, pathOf } from "./exports";
 import "./export.css";
 import { bytes, duration } from "./format";
 import { markdown } from "./markdown";
+import { exactly } from "./moment";
 import type { OverlayProps } from "./overlays";
 import { Command, Empty } from "./panel";
 import { openInPerfetto } from "./perfetto";
+import { pictures, savePicture } from "./picture";
 import { writeRoute } from "./route";
-import { download, keep, pictures, savePicture } from "./save";
+import { download, keep } from "./save";
 import type { State } from "./store";
 import { copy, say } from "./toast";
 
@@ -29,6 +31,7 @@ export function Export({ context }: OverlayProps) {
     if (page.value) keepRows(page.value); // those of the last span stay until the next come
   }, [page.value]);
   const rows = (page.value ?? kept)?.rows ?? [];
+  const lack = notRecorded(state, ["thread-start", "mount", "park", "unpark"]);
   return (
     <div class="export">
       <p class="facts">
@@ -41,9 +44,10 @@ export function Export({ context }: OverlayProps) {
           )}
           {route.filter && (
             <>
-              filter <code>{route.filter}</code>
+              filter <code>{route.filter}</code>{" "}
             </>
           )}
+          {route.at && <>As they were at {exactly(Number(route.at))}.</>}
         </span>
         <span class="fill" />
         <label>
@@ -61,7 +65,8 @@ export function Export({ context }: OverlayProps) {
           {page.attempt && ` (try: ${page.attempt})`}
         </p>
       )}
-      {rows.length === 0 && !page.error && <Empty>{whyEmpty(state) || "What there is to export is on its way."}</Empty>}
+      {lack.length > 0 && rows.length > 0 && <p class="bad">Recordings, traces and profiles of waits will lack what the recorder's settings leave out: {lack.join(", ")}.</p>}
+      {rows.length === 0 && !page.error && <Empty>{whyEmpty(state) || coming(state, "What there is to export is on its way.")}</Empty>}
       <ul class="ways">
         {rows.map((row) => (
           <Way key={row.name} row={row} state={state} open={open === row.name} unfold={(on) => unfold(on ? row.name : "")} />
@@ -83,7 +88,7 @@ export function Export({ context }: OverlayProps) {
         <li class="wide">
           <span class="title">
             <b>Pictures</b>
-            <span class="dim">PNG, as they are drawn now</span>
+            <span class="dim">{pictures().length > 0 ? "PNG, as they are drawn now" : "None: nothing is drawn on the page now."}</span>
           </span>
           <span class="does">
             {pictures().map((picture, i) => (
@@ -208,7 +213,7 @@ function Costly({ row, state, verb }: { row: ExportRow; state: State; verb: stri
         )}
         {taken && (
           <span>
-            taken: <code>{taken}</code>
+            taken: <code>{taken}</code> · <a href={writeRoute({ ...state.route, panel: "kept" })}>open or save it</a>
           </span>
         )}
       </p>

@@ -1,15 +1,16 @@
 import "./findings.css";
-import { commandLine } from "./command";
-import { whyEmpty } from "./empty";
+import type { ComponentChildren } from "preact";
+import { coming, whyEmpty } from "./empty";
 import { base, clock, count, duration, leaf } from "./format";
-import { Command, Empty, Panel } from "./panel";
+import { Empty, NowCommand, Panel } from "./panel";
 import { ThreadLink } from "./party";
 import type { FindingRow, Findings as FindingsMember } from "./protocol";
+import { useStillHeight } from "./stillheight";
 import type { State, Store } from "./store";
 
 /** Findings lists what the checks find. A click shows the scope and the group that a finding is about. */
 export function Findings({ state, store }: { state: State; store: Store }) {
-  const { findings, process, route } = state;
+  const { findings, route } = state;
   const rows = findings?.rows ?? [];
   const worst = rows[0]?.severity;
   return (
@@ -17,24 +18,41 @@ export function Findings({ state, store }: { state: State; store: Store }) {
       id="findings"
       title={rows.length === 1 ? "1 finding" : rows.length > 1 ? `${count(rows.length + (findings?.rest ?? 0))} findings` : "Findings"}
       note={worst && <b class={`severity-${worst}`}>{worst}</b>}
-      foot={process && !process.missing && state.route.at === "" && <Command line={commandLine(state, "findings", {})} />}
+      foot={<NowCommand state={state} of="findings" />}
     >
-      {rows.length === 0 ? (
-        <Empty>{why(state, findings)}</Empty>
-      ) : (
-        <ul class="findings" aria-label="findings">
-          {rows.map((row) => (
-            <Finding key={row.key} row={row} chosen={row.group !== "" && row.group === route.group} store={store} />
-          ))}
-        </ul>
-      )}
-      {(findings?.rest ?? 0) > 0 && <p class="rest">{count(findings?.rest ?? 0)} more</p>}
-      {findings && findings.unjudged.length > 0 && (
-        <p class="rest" title={findings.unjudged.map((u) => `${u.check}: ${u.why}`).join("\n")}>
-          {count(findings.unjudged.length)} checks are not judged: {findings.unjudged.map((u) => u.check).join(", ")}
-        </p>
-      )}
+      <Still key={state.process?.key}>
+        {rows.length === 0 ? (
+          <Empty>{why(state, findings)}</Empty>
+        ) : (
+          <ul class="findings" aria-label="findings">
+            {rows.map((row) => (
+              <Finding key={row.key} row={row} remedy={remedyOf(state, row.check)} oldest={state.moment?.oldest ?? 0} chosen={row.group !== "" && row.group === route.group} store={store} />
+            ))}
+          </ul>
+        )}
+        {(findings?.rest ?? 0) > 0 && <p class="rest">{count(findings?.rest ?? 0)} more</p>}
+        {findings && findings.unjudged.length > 0 && (
+          <p class="rest" title={findings.unjudged.map((u) => `${u.check}: ${u.why}`).join("\n")}>
+            {count(findings.unjudged.length)} checks are not judged: {findings.unjudged.map((u) => u.check).join(", ")}
+          </p>
+        )}
+      </Still>
     </Panel>
+  );
+}
+
+/** remedyOf is what to do about what a check finds; "": recorded traffic of older agents has no words for it. */
+function remedyOf(state: State, check: string): string {
+  return (state.config?.checks ?? []).find((c) => c.name === check)?.remedy ?? "";
+}
+
+/** Still holds what it has at its height, and so the panels below in their places. */
+export function Still({ children }: { children: ComponentChildren }) {
+  const ref = useStillHeight();
+  return (
+    <div ref={ref} class="still">
+      <div>{children}</div>
+    </div>
   );
 }
 
@@ -58,7 +76,10 @@ function Severity({ of }: { of: string }) {
   );
 }
 
-function Finding({ row, chosen, store }: { row: FindingRow; chosen: boolean; store: Store }) {
+/** grows are the checks that find what becomes more. */
+const grows = ["scope-growth", "spawn-storm", "unbounded-queue"];
+
+function Finding({ row, remedy, oldest, chosen, store }: { row: FindingRow; remedy: string; oldest: number; chosen: boolean; store: Store }) {
   const shows = row.scopeKey !== "" || row.group !== "";
   const only = row.threads.length === 1 ? row.threads[0] : undefined;
   return (
@@ -83,7 +104,7 @@ function Finding({ row, chosen, store }: { row: FindingRow; chosen: boolean; sto
           </span>
         )}
         <span class="dim">
-          {row.measured}, found from {row.from} on · {row.page}
+          {row.measured}; found from {row.from} on
         </span>
       </button>
       <div class="more">
@@ -97,25 +118,34 @@ function Finding({ row, chosen, store }: { row: FindingRow; chosen: boolean; sto
             who waits for whom
           </button>
         )}
-        {row.evidence.length + row.threads.length > (only ? 1 : 0) && (
-          <details>
-            <summary>evidence</summary>
-            {row.evidence.map((line) => (
-              <p key={line} class="evidence">
-                {line}
-              </p>
-            ))}
-            {!only && row.threads.length > 0 && (
-              <p class="examples-of">
-                {row.threads.map((t) => (
-                  <span key={t.id}>
-                    <ThreadLink id={t.id} name={t.name} store={store} /> {t.wait > 0 && <span class="dim">{duration(t.wait)}</span>}
-                  </span>
-                ))}
-              </p>
-            )}
-          </details>
+        {grows.includes(row.check) && (
+          <button type="button" class="link" onClick={() => store.go({ view: "diff", from: String(Math.max(row.since, oldest)), filter: "", thread: "" })} title={`what changed since ${clock(Math.max(row.since, oldest))}`}>
+            what changed since
+          </button>
         )}
+        <details open={chosen}>
+          <summary>{row.evidence.length + row.threads.length > (only ? 1 : 0) ? "evidence, and what to do" : "what to do"}</summary>
+          {row.evidence.map((line) => (
+            <p key={line} class="evidence">
+              {line}
+            </p>
+          ))}
+          {!only && row.threads.length > 0 && (
+            <p class="examples-of">
+              {row.threads.map((t) => (
+                <span key={t.id}>
+                  <ThreadLink id={t.id} name={t.name} store={store} /> {t.wait > 0 && <span class="dim">{duration(t.wait)}</span>}
+                </span>
+              ))}
+            </p>
+          )}
+          {remedy && (
+            <p class="remedy">
+              <b>What to do:</b> {remedy}
+            </p>
+          )}
+          <p class="dim">{row.page} has more</p>
+        </details>
       </div>
     </li>
   );
@@ -129,6 +159,6 @@ function title(row: FindingRow, shows: boolean): string {
 function why(state: State, findings: FindingsMember | null): string {
   const empty = whyEmpty(state);
   if (empty) return empty;
-  if (!findings || findings.missing) return findings?.missing ?? "The first look is on its way.";
-  return "None: the checks find nothing.";
+  if (!findings || findings.missing) return findings?.missing ?? coming(state, "The first look is on its way.");
+  return findings.unjudged.length > 0 ? "None by the checks that are judged." : "None: the checks find nothing.";
 }

@@ -1,14 +1,16 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { CallBar, Choice, Find, FoldedCommand, FramesChoice, WeightChoice, Wide, aboutCalls, facts, titleOf } from "./callbar";
+import { CallBar, Choice, Find, FoldedCommand, FramesChoice, OfCalls, WeightChoice, Wide, aboutCalls, facts, titleOf } from "./callbar";
 import { callOf, found, isPlace, largestFuncs, matcher, packageOf, treeOf, visit } from "./calls";
 import type { Call, Weight } from "./calls";
-import { whyEmpty } from "./empty";
+import { coming, whyEmpty } from "./empty";
 import { boxAt, draw, hueOf, lay, rowHeight } from "./flamepaint";
 import { base, count, duration, leaf, percent } from "./format";
 import { useHeld } from "./held";
 import { addKeys } from "./keys";
 import { Empty, Panel } from "./panel";
+import { PictureButton } from "./picturebutton";
 import type { Calls } from "./protocol";
+import { elsewhere } from "./scopes";
 import { useThemeTurn, useWidth } from "./sizes";
 import { Glyph } from "./states";
 import type { State, Store } from "./store";
@@ -50,29 +52,22 @@ addKeys(
 /** Flame shows the stacks of the chosen scope merged: each call as wide as it has threads, or as they wait, below its caller. */
 export function Flame({ state, store, active, activate, tabs }: ViewProps) {
   const [over, hover] = useState(false);
-  const calls = useHeld(state.flame, over, aboutCalls(state, state.flame));
-  const held = over && calls !== state.flame;
+  const came = elsewhere(state, state.flame) ? null : state.flame;
+  const calls = useHeld(came, over, aboutCalls(state, came));
+  const held = over && calls !== came;
   return (
     <Panel
       id="flame"
       title="Flame graph"
       head={tabs}
-      note={
-        calls &&
-        !calls.missing && (
-          <>
-            {count(calls.total)} threads in and below <b>{calls.scope.slice(calls.scope.lastIndexOf("/") + 1)}</b>
-            {held && " · held"}
-          </>
-        )
-      }
+      note={calls && !whyEmpty(state) && <OfCalls calls={calls} held={held} />}
       active={active}
       onActivate={activate}
       onHover={hover}
       foot={<FoldedCommand state={state} />}
     >
       {!calls || calls.missing || calls.parents.length === 0 ? (
-        <Empty>{whyEmpty(state) || calls?.missing || "The calls are on their way."}</Empty>
+        <Empty>{whyEmpty(state) || calls?.missing || coming(state, "The calls are on their way.")}</Empty>
       ) : (
         <Graph calls={calls} state={state} store={store} />
       )}
@@ -92,6 +87,10 @@ function Graph({ calls, state, store }: { calls: Calls; state: State; store: Sto
   const selected = callOf(top, chosen);
   const matches = useMemo(() => matcher(route.find), [route.find]);
   const layout = useMemo(() => (root && width > 0 ? lay(root, width) : null), [root, width]);
+  const about = aboutCalls(state, calls) + route.zoom;
+  const highest = useRef({ about, rows: 0 }); // what stands below the graph stays where it is when the deepest calls go
+  if (highest.current.about !== about) highest.current = { about, rows: 0 };
+  highest.current.rows = Math.max(highest.current.rows, layout?.rows ?? 0);
   const zoom = (call: Call): void => {
     choose(call.key);
     store.go({ zoom: call.depth > 0 ? call.key : "" });
@@ -129,7 +128,7 @@ function Graph({ calls, state, store }: { calls: Calls; state: State; store: Sto
     return at ? { call: at.call, x: e.offsetX, y: e.offsetY } : null;
   };
   return (
-    <div class={route.wide ? "calls spread" : "calls"}>
+    <div class={route.wide ? "calls spread" : "calls"} data-picture="flame graph">
       <div class="calltools">
         <WeightChoice state={state} store={store} />
         <Choice
@@ -145,6 +144,7 @@ function Graph({ calls, state, store }: { calls: Calls; state: State; store: Sto
         <FramesChoice state={state} store={store} />
         <Find state={state} store={store} found={hit && root ? { ...hit, of: root.weight } : null} />
         <Wide state={state} store={store} />
+        <PictureButton />
         {root.depth > 0 && (
           <button type="button" id="zoomout" onClick={() => store.go({ zoom: "" })}>
             show all
@@ -155,11 +155,12 @@ function Graph({ calls, state, store }: { calls: Calls; state: State; store: Sto
       <div class="flamebox" ref={box} role="group" aria-label="flame graph: a table of its largest functions follows; arrow keys walk, Enter zooms, Escape zooms out">
         <canvas
           ref={canvas}
+          data-drawn
           role="img"
           aria-label={`calls of ${titleOf(top, calls)}`}
           data-root={root.func.name}
           data-boxes={layout?.boxes.length ?? 0}
-          style={{ width: `${width}px`, height: `${(layout?.rows ?? 0) * rowHeight}px` }}
+          style={{ width: `${width}px`, height: `${(layout?.rows ?? 0) * rowHeight}px`, marginBottom: `${(highest.current.rows - (layout?.rows ?? 0)) * rowHeight}px` }}
           onPointerMove={(e) => {
             const at = locate(e);
             point(at);
@@ -203,6 +204,7 @@ const mostPackages = 7;
 
 /** Legend says what colours mean, and what is not drawn. */
 function Legend({ root, calls, states, colour, narrow }: { root: Call; calls: Calls; states: string[]; colour: string; narrow: number }) {
+  const places = useRef<string[]>([]); // that names have: they stay while weights change
   const keys = useMemo(() => {
     const sums = new Map<string, number>();
     visit(root, (call) => {
@@ -210,10 +212,13 @@ function Legend({ root, calls, states, colour, narrow }: { root: Call; calls: Ca
       const name = colour === "state" ? (states[call.state] ?? "") : call.func.internal ? "runtimes" : isPlace(call.func) ? "no calls" : packageOf(call.func.name);
       sums.set(name, (sums.get(name) ?? 0) + call.weight);
     });
-    return [...sums].sort((a, b) => b[1] - a[1]).map(([name]) => name);
+    const names = [...sums].sort((a, b) => b[1] - a[1]).map(([name]) => name);
+    const shown = colour === "" ? names.slice(0, mostPackages) : names;
+    places.current = [...places.current.filter((name) => shown.includes(name)), ...shown.filter((name) => !places.current.includes(name))];
+    return [...places.current, ...names.slice(shown.length)];
   }, [root, colour]);
   return (
-    <p class="legend">
+    <p class="legend" data-drawn>
       {colour === "change" && (
         <>
           <span>
@@ -239,7 +244,7 @@ function Legend({ root, calls, states, colour, narrow }: { root: Call; calls: Ca
         ))}
       {colour === "" && keys.length > mostPackages && <span class="dim">{count(keys.length - mostPackages)} more packages</span>}
       <span class="fill" />
-      {narrow > 0 && <span class="dim">{count(narrow)} calls too narrow to draw: zoom</span>}
+      {narrow > 0 && <span class="dim">{count(narrow)} {narrow === 1 ? "call" : "calls"} too narrow to draw: zoom</span>}
       {calls.rest.rows > 0 && (
         <span class="dim">
           {count(calls.rest.rows)} small calls left out, with {count(calls.rest.threads)} threads

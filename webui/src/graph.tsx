@@ -1,16 +1,18 @@
 import "./graph.css";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { CallBar, Find, FoldedCommand, FramesChoice, WeightChoice, Wide, aboutCalls, titleOf } from "./callbar";
+import { CallBar, Find, FoldedCommand, FramesChoice, OfCalls, WeightChoice, Wide, aboutCalls, titleOf } from "./callbar";
 import { callOf, found, isPlace, matcher, treeOf } from "./calls";
 import type { Call, Weight } from "./calls";
-import { whyEmpty } from "./empty";
+import { coming, whyEmpty } from "./empty";
 import { count, leaf, percent } from "./format";
 import { boxWidth, drawing, edge, first, last, lineHeight } from "./graphlayout";
 import type { Drawing, Run } from "./graphlayout";
 import { useHeld } from "./held";
 import { addKeys } from "./keys";
 import { Empty, Panel } from "./panel";
+import { PictureButton } from "./picturebutton";
 import type { Calls } from "./protocol";
+import { elsewhere } from "./scopes";
 import { useWidth } from "./sizes";
 import { Glyph } from "./states";
 import type { State, Store } from "./store";
@@ -59,9 +61,10 @@ addKeys(
 /** CallGraph shows the stacks of the chosen scope merged, calls without branches in one box; or all that call a function, and all that it calls. */
 export function CallGraph({ state, store, active, activate, tabs }: ViewProps) {
   const [over, hover] = useState(false);
-  const about = aboutCalls(state, state.flame);
-  const ready = (state.flame?.func ?? "") === state.route.func;
-  const calls = useHeld(state.flame, over, about);
+  const came = elsewhere(state, state.flame) ? null : state.flame;
+  const about = aboutCalls(state, came);
+  const ready = (came?.func ?? "") === state.route.func;
+  const calls = useHeld(came, over, about);
   const callers = useHeld(state.callers, over, about + (state.callers?.func ?? ""));
   const { func } = state.route;
   return (
@@ -69,15 +72,7 @@ export function CallGraph({ state, store, active, activate, tabs }: ViewProps) {
       id="graph"
       title="Call graph"
       head={tabs}
-      note={
-        calls &&
-        !calls.missing && (
-          <>
-            {count(calls.total)} threads in and below <b>{calls.scope.slice(calls.scope.lastIndexOf("/") + 1)}</b>
-            {over && calls !== state.flame && " · held"}
-          </>
-        )
-      }
+      note={calls && !whyEmpty(state) && <OfCalls calls={calls} held={over && calls !== came} />}
       active={active}
       onActivate={activate}
       onHover={hover}
@@ -85,7 +80,7 @@ export function CallGraph({ state, store, active, activate, tabs }: ViewProps) {
     >
       {!calls || !ready || calls.missing || calls.parents.length === 0 ? (
         <Empty>
-          {whyEmpty(state) || (ready && calls?.missing) || "The calls are on their way."}{" "}
+          {whyEmpty(state) || (ready && calls?.missing) || coming(state, "The calls are on their way.")}{" "}
           {func && (
             <button type="button" onClick={() => store.go({ func: "" })}>
               show all calls
@@ -173,7 +168,7 @@ function Graph({ calls, callers, state, store }: { calls: Calls; callers: Calls 
   if (!inward || !drawn) return null;
   const hit = matches ? found(inward, matches) : null;
   return (
-    <div class={route.wide ? "calls spread" : "calls"}>
+    <div class={route.wide ? "calls spread" : "calls"} data-picture="call graph">
       <div class="calltools">
         <Pivot state={state} store={store} of={[calls, callers]} />
         <WeightChoice state={state} store={store} />
@@ -191,6 +186,7 @@ function Graph({ calls, callers, state, store }: { calls: Calls; callers: Calls 
           </button>
         </span>
         <Wide state={state} store={store} />
+        <PictureButton />
       </div>
       <div
         class="graphbox"
@@ -210,7 +206,7 @@ function Graph({ calls, callers, state, store }: { calls: Calls; callers: Calls 
           move({ ...now.current, x: now.current.x + dx, y: now.current.y + dy });
         }}
       >
-        <svg width={width} height={Math.max(0, height)}>
+        <svg width={width} height={Math.max(0, height)} data-drawn="whole">
           <g transform={`translate(${at.x} ${at.y}) scale(${at.scale})`}>
             {drawn.runs.map((r) => r.from && <path key={first(r).key} class="edge" d={edge(r)} stroke-width={1 + 7 * Math.sqrt(first(r).weight / Math.max(1, inward.weight))} />)}
             {drawn.runs.map((r) => (

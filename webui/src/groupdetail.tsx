@@ -1,11 +1,13 @@
 import "./groupdetail.css";
-import { moment, settled } from "./settled";
+import { useRef } from "preact/hooks";
+import { moment, reached, settled } from "./settled";
 import { api, useDocument } from "./document";
 import type { Fetched } from "./document";
 import type { Example, GroupReport, Share } from "./documents";
 import { clock, count, duration, percent } from "./format";
 import { Empty } from "./panel";
 import { ThreadLink } from "./party";
+import { PictureButton } from "./picturebutton";
 import type { State, Store } from "./store";
 import { filterOf, readSpan, saySpan, writeSpan } from "./waitspan";
 import type { WaitSpan } from "./waitspan";
@@ -23,7 +25,7 @@ interface DetailProps {
 export function Waiting({ state, store, group }: DetailProps) {
   const { wait } = state.route;
   const filter = state.groups?.filter ?? ""; // that the agent has understood: what the route has may be wrong
-  const key = state.process?.key ?? ""; // whose group it is: the route may be ahead
+  const key = reached(state) ? (state.process?.key ?? "") : ""; // whose group it is: the route may be ahead
   const span = readSpan(wait);
   const again = settled(state) ? 0 : every;
   const path = (f: string): string => api(key, `groups/${encodeURIComponent(group)}`, { filter: f, ...moment(state) });
@@ -35,12 +37,12 @@ export function Waiting({ state, store, group }: DetailProps) {
   return (
     <div class="waiting">
       <h3>
-        How long they wait <span class="dim">{state.route.at ? "" : `at ${clock(all.at)}`}</span>
+        How long they wait <span class="dim">{state.route.at ? "" : `at ${clock(Date.parse(report.as_of))}`}</span>
       </h3>
       {report.waits.length === 0 ? (
-        <p class="dim">Of this moment it is known of a few examples only.</p>
+        report.count > 0 && <p class="dim">Of this moment it is known of a few examples only.</p>
       ) : (
-        <Buckets report={report} ends={state.config?.buckets ?? []} chosen={span} choose={(s) => store.go({ wait: s ? writeSpan(s) : "" })} />
+        <Buckets key={key + group} report={report} ends={state.config?.buckets ?? []} chosen={span} choose={(s) => store.go({ wait: s ? writeSpan(s) : "" })} />
       )}
       {all.error && <Refused of={all} />}
       <h3>
@@ -67,7 +69,7 @@ function Refused({ of }: { of: Fetched<unknown> }) {
   return (
     <p class="refused">
       {of.error}
-      {of.attempt && <span class="dim"> Try: {of.attempt}</span>}
+      {of.attempt && <span class="dim"> (try: {of.attempt})</span>}
     </p>
   );
 }
@@ -105,16 +107,30 @@ interface BucketsProps {
   choose: (span: WaitSpan | null) => void;
 }
 
+type Waits = Pick<GroupReport, "waits" | "first">;
+
+/** useStillSpan adds empty buckets where there were some before, so that bars stay where they are; it begins anew when most of them would be empty. */
+function useStillSpan({ waits, first }: Waits): Waits {
+  const known = useRef({ first, end: first + waits.length });
+  const from = Math.min(first, known.current.first);
+  const end = Math.max(first + waits.length, known.current.end);
+  const still = end - from <= 2 * waits.length;
+  known.current = still ? { first: from, end } : { first, end: first + waits.length };
+  if (!still) return { waits, first };
+  return { waits: [...Array<number>(first - from).fill(0), ...waits, ...Array<number>(end - first - waits.length).fill(0)], first: from };
+}
+
 /** Buckets draws them as bars that can be chosen. Heights are square roots, so that few that wait long can be seen. */
 function Buckets({ report, ends, chosen, choose }: BucketsProps) {
-  const buckets = bucketsOf(report, ends);
+  const buckets = bucketsOf(useStillSpan(report), ends);
   const highest = Math.sqrt(Math.max(1, ...buckets.map((b) => b.count)));
   const mine = chosen ? writeSpan(chosen) : "";
   const first = buckets[0]?.span;
   const last = buckets[buckets.length - 1]?.span;
   const median = report.wait.median_ns;
   return (
-    <div class="buckets">
+    <div class="buckets" data-picture="how long they wait">
+      <PictureButton over />
       <div class="bars" role="group" aria-label="how long they wait; the height is the square root of the count">
         {buckets.map((b) => {
           const name = writeSpan(b.span);

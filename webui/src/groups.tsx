@@ -1,15 +1,15 @@
 import "./groups.css";
 import { GroupMark } from "./groupmark";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { Choice } from "./callbar";
 import { commandLine } from "./command";
-import { whyEmpty } from "./empty";
+import { coming, whyEmpty } from "./empty";
 import { stateOf, withState } from "./filters";
 import { change, count, duration, leaf, percent } from "./format";
 import { Command, Empty, Panel, useInView } from "./panel";
 import type { GroupRow } from "./protocol";
 import { useStill } from "./rows";
-import { chosenScope } from "./scopes";
+import { chosenScope, elsewhere } from "./scopes";
 import { Glyph, Word } from "./states";
 import type { State, Store } from "./store";
 import type { ViewProps } from "./views";
@@ -24,7 +24,7 @@ export function chosenGroup(state: State): string {
 
 export function Groups({ state, store, active, activate, tabs }: ViewProps) {
   const [over, hover] = useState(false);
-  const groups = state.groups;
+  const groups = elsewhere(state, state.groups) ? null : state.groups;
   const scope = chosenScope(state);
   const chosen = chosenGroup(state);
   const placed = useStill(groups?.rows ?? [], (r) => r.key, over, `${state.process?.key} ${groups?.scope} ${groups?.filter} ${groups?.order}`);
@@ -37,10 +37,10 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
       head={tabs}
       note={
         <>
-          {groups && !groups.missing && (
-            <>
-              {count(groups.total)} threads in and below <b>{scope?.name ?? groups.scope}</b>
-            </>
+          {groups && !groups.missing && !whyEmpty(state) && (
+            <span title={`${count(groups.total)} threads in and below ${groups.scope}`}>
+              {count(groups.total)} in <b>{scope?.name ?? groups.scope}</b> and below
+            </span>
           )}
           {over && " · order held"}
         </>
@@ -67,7 +67,7 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
         </div>
       )}
       {!groups || groups.missing || placed.length === 0 ? (
-        <Empty>{why(state)}</Empty>
+        <Empty>{why(state, groups)}</Empty>
       ) : (
         <div class="list" role="listbox" aria-label="stack groups" data-of={groups.scope} ref={list}>
           {placed.map(({ row, gone }) => (
@@ -112,7 +112,13 @@ function Tools({ state, store }: { state: State; store: Store }) {
   const { route, config } = state;
   const only = stateOf(route.filter);
   const counts = chosenScope(state)?.counts ?? [];
-  const states = (config?.states ?? []).map((term, i) => ({ term, n: counts[i] ?? 0 })).filter(({ term, n }) => n > 0 || term.name === only);
+  const of = `${state.process?.key} ${chosenScope(state)?.key}`;
+  const seen = useRef({ of, names: new Set<string>() }); // a state that comes and goes keeps its place, so that no other one moves under the pointer
+  if (seen.current.of !== of) seen.current = { of, names: new Set() };
+  const states = (config?.states ?? []).map((term, i) => ({ term, n: counts[i] ?? 0 })).filter(({ term, n }) => {
+    if (n > 0) seen.current.names.add(term.name);
+    return seen.current.names.has(term.name) || term.name === only;
+  });
   return (
     <div class="calltools grouptools">
       <Choice
@@ -159,6 +165,6 @@ function Place({ row }: { row: GroupRow }) {
   );
 }
 
-function why(state: State): string {
-  return whyEmpty(state) || (state.groups ? state.groups.missing || "None: no threads in this scope or below it." : "The first snapshot is on its way.");
+function why(state: State, groups: State["groups"]): string {
+  return whyEmpty(state) || (groups ? groups.missing || "None: no threads in this scope or below it." : coming(state, "The first snapshot is on its way."));
 }

@@ -1,6 +1,7 @@
 import { Fragment } from "preact";
 import type { Fetched } from "./document";
 import type { Frame, ThreadEvent, ThreadEvents } from "./documents";
+import { off } from "./empty";
 import { base, count, duration, leaf } from "./format";
 import { PartyLink } from "./party";
 import type { Store } from "./store";
@@ -24,7 +25,7 @@ export function Happened({ events, store }: { events: Fetched<ThreadEvents>; sto
         </p>
       ))}
       {rows.length === 0 && (
-        <p class="dim">{cut ? e.process.status === "recorded" ? `The recording has none: it tells all from ${time(e.whole)} on.` : `None is known any more: what was before ${time(e.whole)} is overwritten by newer events of others.` : "None is recorded."}</p>
+        <p class="dim">{cut ? e.process.status === "recorded" ? `The recording has none: it tells all from ${time(e.whole)} on.` : `None is known any more: what was before ${time(e.whole)} is overwritten by newer events of others.` : off(store.state, ["thread-start", "mount", "park", "unpark"]) || "None is recorded."}</p>
       )}
       {rows.length > 0 && (
         <table>
@@ -54,31 +55,37 @@ function Border({ whole, recorded }: { whole: string; recorded: boolean }) {
 
 function Row({ row, frames, store }: { row: ThreadEvent; frames: Frame[] | undefined; store: Store }) {
   const at = frames?.find((f) => !f.internal) ?? frames?.[0];
-  return (
-    <tr data-kind={row.kind}>
-      <td class="time" title={`${time(row.time)}, ${row.carrier === undefined ? "told by somebody who is no carrier" : `on carrier ${row.carrier}`}`}>
-        {time(row.time).slice(0, 12)}
-      </td>
-      <td class="kind">{row.event || row.kind}</td>
-      <td>
-        {row.by && (
-          <>
-            by <PartyLink party={row.by} store={store} />{" "}
-          </>
-        )}
-        {(row.for_ns ?? 0) > 0 && <>for {duration(row.for_ns ?? 0)} </>}
-        {(row.fields ?? []).map((f) => (
-          <span key={f.name} class="field">
-            <span class="dim">{f.name}</span> {f.text}{" "}
-          </span>
-        ))}
-        {at && (
-          <span class="dim" title={frames?.map((f) => `${f.func}\n    ${f.file ?? ""}:${f.line ?? 0}`).join("\n")}>
-            {leaf(at.func)} {at.file && `${base(at.file)}:${at.line}`}
-          </span>
-        )}
+  const place = at && (
+    <tr class="place">
+      <td />
+      <td colSpan={2} class="dim" title={frames?.map((f) => `${f.func}\n    ${f.file ?? ""}:${f.line ?? 0}`).join("\n")}>
+        at {leaf(at.func)} {at.file && `${base(at.file)}:${at.line}`}
       </td>
     </tr>
+  );
+  return (
+    <>
+      <tr data-kind={row.kind}>
+        <td class="time" title={`${time(row.time)}, ${row.carrier === undefined ? "told by somebody who is no carrier" : `on carrier ${row.carrier}`}`}>
+          {time(row.time).slice(0, 12)}
+        </td>
+        <td class="kind">{row.event || row.kind}</td>
+        <td>
+          {row.by && (
+            <>
+              by <PartyLink party={row.by} store={store} />{" "}
+            </>
+          )}
+          {(row.for_ns ?? 0) > 0 && <>for {duration(row.for_ns ?? 0)} </>}
+          {(row.fields ?? []).map((f) => (
+            <span key={f.name} class="field">
+              <span class="dim">{f.name}</span> {f.text}{" "}
+            </span>
+          ))}
+        </td>
+      </tr>
+      {place}
+    </>
   );
 }
 

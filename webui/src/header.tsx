@@ -1,8 +1,12 @@
+import { Age } from "./age";
+import { whyEmpty } from "./empty";
 import { Filter } from "./filter";
-import { bytes, clock, count, duration, percent, short } from "./format";
-import type { Drops, Process } from "./protocol";
+import { bytes, clock, count, duration, percent } from "./format";
+import type { Process } from "./protocol";
 import { Word } from "./states";
 import type { State } from "./store";
+import { Vitals } from "./vitals";
+import { useWidest } from "./widest";
 
 /** What the badge says, and the shape that says it too. */
 function badge(state: State): { word: string; kind: string; about: string } {
@@ -46,6 +50,7 @@ export function Header({ state, pick, filter }: HeaderProps) {
   const { process, processes } = state;
   const says = badge(state);
   const known = process && !process.missing;
+  const figures = known && !whyEmpty(state); // of a moment of which nothing is kept there are none
   return (
     <header>
       <div class="line">
@@ -55,26 +60,27 @@ export function Header({ state, pick, filter }: HeaderProps) {
           <i aria-hidden="true" />
           {says.word}
         </span>
-        {known && (
+        <Age />
+        {figures && (
           <>
-            <span class="total" title="threads that have not ended">
+            <span class="total" title={`threads that have not ended\n${process.exe}\n${process.goVersion}, started ${clock(process.started)}`}>
               <b id="threads">{count(process.threads)}</b> threads in <b>{count(process.scopeCount)}</b>{" "}
               {process.scopeCount === 1 ? "scope" : "scopes"}
             </span>
-            <span class="dim" title={process.exe}>
+            <span class="dim since" title={process.exe}>
               {process.goVersion} · started {clock(process.started)}
             </span>
           </>
         )}
         <span class="fill" />
+        {figures && <Vitals process={process} />}
         <Role state={state} />
-        {known && <DropsView drops={process.drops} />}
         {known && <Own state={state} process={process} />}
         {processes && processes.length === 0 && <span class="dim">no process</span>}
       </div>
       {known && (
         <div class="line">
-          <States state={state} process={process} />
+          {figures ? <States state={state} process={process} /> : <span class="dim">no figures of that moment are kept</span>}
           <span class="fill" />
           <Filter state={state} apply={filter} />
         </div>
@@ -116,16 +122,18 @@ function Picker({ state, pick }: PickerProps) {
 
 function States({ state, process }: { state: State; process: Process }) {
   const terms = state.config?.states ?? [];
+  const widest = useWidest(process.key);
   return (
     <ul class="states" aria-label="threads by state">
       {terms.map((term, i) => {
         const n = process.counts[i] ?? 0;
-        // Free records are no threads; new and rare states show only when there are some.
+        // Free records are no threads; new and rare states show only when there are some, and stay then.
+        const width = widest(term.name, n === 0 ? "" : count(n));
         const always = ["runnable", "mounted", "parked", "pinned"].includes(term.name);
-        if (i === 0 || (n === 0 && !always)) return null;
+        if (i === 0 || (width === 0 && !always)) return null;
         return (
           <li key={term.name} class={n === 0 ? "zero" : ""} data-state={term.name}>
-            <Word state={term.name} about={term.about} /> <b>{count(n)}</b>
+            <Word state={term.name} about={term.about} /> <b style={{ minWidth: `${Math.max(1, width)}ch` }}>{count(n)}</b>
           </li>
         );
       })}
@@ -145,37 +153,21 @@ function Role({ state }: { state: State }) {
   );
 }
 
-function DropsView({ drops }: { drops: Drops }) {
-  const parts = [
-    [drops.events, "events not recorded"],
-    [drops.threads, "threads not in the table"],
-    [drops.stacks, "stacks not recorded"],
-    [drops.strings, "names not recorded"],
-    [drops.torn, "records torn in the last snapshot"],
-  ] as const;
-  const about = parts.map(([n, what]) => `${count(n)} ${what}`).join("\n");
-  const sum = parts.reduce((all, [n]) => all + n, 0);
-  return (
-    <span class={sum > 0 ? "drops some" : "drops"} title={about} id="drops">
-      {sum > 0 ? "▲ " : ""}dropped <b>{short(sum)}</b>
-    </span>
-  );
-}
-
 function Own({ state, process }: { state: State; process: Process }) {
   const { cost, snapshot } = process;
   const about = [
     `vtserve: ${percent(cost.cpu)} of one processor, ${bytes(cost.memory)} of memory (${bytes(cost.past ?? 0)} for the past), ${bytes(cost.bytes)}/s to all pages`,
     `last snapshot at ${clock(snapshot.time)} took ${duration(snapshot.took)}, one every ${duration(snapshot.every)}`,
-    `frames this page lost because it was slow: ${state.lost}; all ${count(cost.clients)} pages since vtserve began: ${count(cost.lostFrames)}`,
+    `frames this page lost because it was slow: ${count(state.lag.lost)}; all ${count(cost.clients)} pages since vtserve began: ${count(cost.lostFrames)}`,
     `events that exporters were not told: ${count(cost.lostEvents)}`,
   ];
   if (cost.maxCpu > 0) about.push(`saves cost above ${percent(cost.maxCpu)} of one processor`);
   if (cost.maxMemory > 0) about.push(`saves cost above ${bytes(cost.maxMemory)} of memory`);
   return (
     <span class="dim" id="cost" title={about.join("\n")}>
-      own cost {percent(cost.cpu)} cpu · snapshot {snapshot.time ? duration(snapshot.took) : "–"}
-      {state.lost > 0 && ` · ${count(state.lost)} frames lost`}
+      own cost <span class="share">{percent(cost.cpu)} cpu</span>
+      <span class="took"> · snapshot {snapshot.time ? duration(snapshot.took) : "–"}</span>
+      {state.lag.lost > 0 && ` · ${count(state.lag.lost)} ${state.lag.lost === 1 ? "frame" : "frames"} lost`}
       {cost.step > 0 && ` · saving, step ${cost.step}`}
     </span>
   );

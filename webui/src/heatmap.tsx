@@ -108,7 +108,7 @@ export function Heatmap({ state, span, index, hovers, hover, pick }: HeatmapProp
     ctx.restore();
   };
   return (
-    <figure id="heatmap" data-cells={used.length} data-p99={p99}>
+    <figure id="heatmap" data-picture="ready delay over time" data-cells={used.length} data-p99={p99}>
       <figcaption title="how long threads were runnable until a carrier took them, of all schedulers; samples, but for recordings. The colour scale is logarithmic">
         <b>ready delay</b>
         <span class="told">{words}</span>
@@ -145,6 +145,7 @@ export function Heatmap({ state, span, index, hovers, hover, pick }: HeatmapProp
 
 function why(state: State): string {
   if (state.process?.status === "recorded") return state.moment?.note || "None: the recording has no thread that was mounted.";
+  if ((state.process?.gone ?? 0) > 0) return "None: no scheduler told delays while vtserve looked.";
   return "None yet: no scheduler has told delays while vtserve looked.";
 }
 

@@ -62,6 +62,7 @@ export function Help({ context }: OverlayProps) {
           </section>
           <Terms title="Why they wait, or left their carrier" terms={config.reasons.slice(1)} />
           <Terms title="What a filter can ask" terms={config.filter} />
+          <Terms title="What findings say" terms={config.checks ?? []} />
         </>
       )}
       <section>

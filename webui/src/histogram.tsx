@@ -24,7 +24,7 @@ export function HistogramView({ title, about, spread, buckets }: HistogramProps)
   const start = buckets[total.first - 1] ?? 0;
   const end = last >= buckets.length - 1 ? "longer" : duration(buckets[last] ?? 0);
   return (
-    <div class="histogram" title={about}>
+    <div class="histogram" title={about} data-picture={title}>
       <b>{title}</b>
       {total.count === 0 ? (
         <p class="dim">none measured yet</p>

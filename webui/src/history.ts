@@ -11,11 +11,13 @@ export interface History {
   pinned: number[];
   monopolized: number[];
   starved: number[];
+  gc: number[]; // garbage collections
+  stopped: number[]; // by them, nanoseconds; 0 too if that is not recorded
   ready: number[][]; // first bucket, then how many are in it and those after it
   flags: Flag[]; // of those times
 }
 
-export const noHistory: History = { time: [], counts: [], starts: [], ends: [], switches: [], drops: [], pinned: [], monopolized: [], starved: [], ready: [], flags: [] };
+export const noHistory: History = { time: [], counts: [], starts: [], ends: [], switches: [], drops: [], pinned: [], monopolized: [], starved: [], gc: [], stopped: [], ready: [], flags: [] };
 
 /** extend returns history with the new points, at most as many as the agent keeps. */
 export function extend(history: History, points: Points, most: number): History {
@@ -33,6 +35,8 @@ export function extend(history: History, points: Points, most: number): History 
     pinned: join(old.pinned, points.pinned, 0),
     monopolized: join(old.monopolized, points.monopolized, 0),
     starved: join(old.starved, points.starved, 0),
+    gc: join(old.gc, points.gc, 0),
+    stopped: join(old.stopped, points.stopped, 0),
     ready: join(old.ready, points.ready, []),
     flags: old.flags.concat(points.flags ?? []).filter((f) => f.time >= (time[0] ?? 0)),
   };

@@ -4,15 +4,15 @@ import { ThreadLink } from "./party";
 import type { PinSites, Place, Warnings } from "./protocol";
 import type { Store } from "./store";
 
-/** Pins lists the places where threads blocked and held their carriers, until they went on. */
-export function Pins({ sites, held }: { sites: PinSites; held: boolean }) {
+/** Pins lists the places where threads blocked and held their carriers, until they went on. times is how often the schedulers counted that. */
+export function Pins({ sites, unread, held, times }: { sites: PinSites; unread: string; held: boolean; times: number }) {
   return (
     <section class="part" id="pins">
       <h3>
         Held their carriers <span class="dim">since the start</span>
       </h3>
       {sites.rows.length === 0 ? (
-        <Empty>{held ? "Those that hold theirs now are counted here when they go on." : "None: no thread has blocked and held its carrier, whatever the settings record."}</Empty>
+        <Empty>{unread || (times > 0 ? `${count(times)} ${times === 1 ? "time" : "times"}; where is not known, for now or because the recorder had no room.` : held ? "Those that hold theirs now are counted here when they go on." : "None: no thread has blocked and held its carrier, whatever the settings record.")}</Empty>
       ) : (
         <table class="rows">
           <thead>

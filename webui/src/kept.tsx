@@ -54,15 +54,16 @@ export function Kept({ context, close }: OverlayProps) {
       )}
       <h3>Incident bundles {page.value && <span class="dim">in {page.value.dir}</span>}</h3>
       {error && <p class="bad">{error}</p>}
-      {!keeps ? (
-        <Empty>Off: vtserve keeps no incidents. Start it with --incidents DIR, and --on RULE for what is to be kept by itself.</Empty>
-      ) : page.error ? (
+      {page.error && (
         <p class="bad">
           {page.error}
           {page.attempt && ` (try: ${page.attempt})`}
         </p>
+      )}
+      {!keeps ? (
+        <Empty>Off: vtserve keeps no incidents. Start it with --incidents DIR, and --on RULE for what is to be kept by itself.</Empty>
       ) : !page.value ? (
-        <Empty>The list is on its way.</Empty>
+        !page.error && <Empty>The list is on its way.</Empty>
       ) : page.value.rows.length === 0 ? (
         <Empty>None: no rule came true, and nobody asked for one. Export (e) takes one.</Empty>
       ) : (

@@ -1,4 +1,5 @@
 import uPlot from "uplot";
+import { count, duration } from "./format";
 import type { History } from "./history";
 
 /** What happened at a point beside its figures, in the order of their lanes, from the lowest up. */
@@ -6,7 +7,20 @@ export const lanes = [
   { name: "pinned", short: "pins", colour: "--state-pinned" },
   { name: "monopolized", short: "monopolies", colour: "--state-runnable" },
   { name: "starved", short: "starved", colour: "--bad" },
+  { name: "gc", short: "GC", colour: "--dim" },
 ] as const;
+
+/** aboutLane says what the marks of a lane stand for: those of a point, or of all the time line. Of what a process does not record of collections off says so. */
+export function aboutLane(history: History, name: (typeof lanes)[number]["name"], index: number | null, off: boolean): string {
+  const sum = (values: number[]): number => (index === null ? values.reduce((all, n) => all + n, 0) : (values[index] ?? 0));
+  const n = sum(history[name]);
+  const where = index === null ? "in this time line" : "at this point";
+  if (name !== "gc") return `${count(n)} times ${name} ${where}; marked at the bottom`;
+  const what = `${count(n)} garbage ${n === 1 ? "collection" : "collections"} of Go's ${where}; marked at the bottom`;
+  if (off) return `${what}\nfor how long they stopped all goroutines is not recorded: the event gc is off`;
+  const most = history.stopped.reduce((a, b) => Math.max(a, b), 0);
+  return `${what}\nthey stopped all goroutines for ${duration(sum(history.stopped))} in sum${index === null ? `, and for ${duration(most)} at most between two points` : ""}`;
+}
 
 const laneHeight = 4; // pixels
 
@@ -36,6 +50,7 @@ export function paintLoss(u: uPlot, history: History): void {
   const { ctx } = u;
   ctx.strokeStyle = colourOf("--bad");
   ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([]); // that of the line drawn last holds still
   ctx.globalAlpha = 0.55;
   const step = 6 * devicePixelRatio;
   history.drops.forEach((n, i) => {
@@ -59,7 +74,7 @@ export function paintLoss(u: uPlot, history: History): void {
   box.done();
 }
 
-/** paintLanes marks the points at which threads were pinned, monopolized a carrier or starved, each in a lane at the bottom. */
+/** paintLanes marks the points at which threads were pinned, monopolized a carrier or starved, or garbage was collected, each in a lane at the bottom. */
 export function paintLanes(u: uPlot, history: History): void {
   const box = clipped(u);
   const height = laneHeight * devicePixelRatio;

@@ -46,6 +46,26 @@ export function momentOf(state: State): number {
   return Number(state.route.at) || (state.process?.snapshot.time ?? 0);
 }
 
+/** A moment that can be chosen without a mark. */
+export interface Ago {
+  seconds: number; // before the moment that the page shows
+  words: string;
+  at: number; // Unix milliseconds
+}
+
+const usualAgo = 60;
+
+/** agosOf are moments before the one that the page shows, of which something is known, the nearest first. */
+export function agosOf(state: State): Ago[] {
+  const now = momentOf(state);
+  const oldest = state.moment?.oldest || (state.history.time[0] ?? now);
+  if (now === 0 || oldest === 0) return [];
+  const before = state.route.at || (state.process?.gone ?? 0) > 0 ? "before" : "ago";
+  return [10, 30, 60, 300, 540]
+    .map((seconds) => ({ seconds, words: seconds < 60 ? `${seconds} s ${before}` : `${seconds / 60} min ${before}`, at: now - seconds * 1_000 }))
+    .filter((a) => a.at >= oldest);
+}
+
 /** addMark marks the moment that the page shows, and returns the mark; undefined if there is nothing to mark. */
 export function addMark(state: State): Mark | undefined {
   const process = state.process?.key ?? "";
@@ -77,12 +97,18 @@ function mark({ state, store }: Context): void {
 
 function compare(c: Context): void {
   const last = marksOf(c.state.process?.key ?? "").findLast((m) => m.at <= momentOf(c.state));
-  if (!last && !c.state.route.from) say("no moment is marked: m marks the one that is shown");
-  c.store.go({ view: "diff", from: last ? String(last.at) : c.state.route.from });
+  let from = last ? String(last.at) : c.state.route.from;
+  if (from === "") {
+    const before = agosOf(c.state);
+    const usual = before.findLast((b) => b.seconds <= usualAgo) ?? before[0];
+    from = usual ? String(usual.at) : "";
+    say(usual ? `no moment is marked: compared with ${usual.words}` : "no moment is marked, and none before is kept yet: m marks the one that is shown");
+  }
+  c.store.go({ view: "diff", from });
   c.activate("groups");
 }
 
 addKeys(
   { keys: ["m"], words: "mark this moment", place: everywhere, when: (c) => momentOf(c.state) > 0, act: mark },
-  { keys: ["d"], words: "what changed since the last mark", place: everywhere, act: compare },
+  { keys: ["d"], words: "what changed since the last mark, or in the last minute", place: everywhere, act: compare },
 );

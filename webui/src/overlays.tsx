@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { AgeLine } from "./age";
 import { Export } from "./export";
 import { Help } from "./help";
 import { addKeys, everywhere } from "./keys";
@@ -85,6 +86,7 @@ function Over({ overlay, context }: { overlay: Overlay; context: Context }) {
             </button>
           </h2>
         )}
+        <AgeLine />
         <div class="within">
           <overlay.show context={context} close={close} />
         </div>

@@ -8,6 +8,7 @@ import { allKeys, cap, everywhere, wordsOf } from "./keys";
 import type { Context } from "./keys";
 import type { OverlayProps } from "./overlays";
 import "./palette.css";
+import { pictures, savePicture } from "./picture";
 import { scopeName } from "./scopes";
 
 /** Something that the palette can do. */
@@ -30,7 +31,7 @@ export function Palette({ context, close }: OverlayProps) {
   const { state, store } = context;
   const { process } = state;
   const exports = useDocument<Exports>(process && !process.missing ? api(process.key, "exports") : "", 0).value;
-  const fixed = useMemo(() => [...actions(context), ...panels(), ...exported(exports)], [exports]);
+  const fixed = useMemo(() => [...actions(context), ...panels(), ...exported(exports), ...drawings()], [exports]);
   const items = [...fixed, ...places(context)];
   const found = best(text, items, (i) => `${i.words} ${i.kind}`);
   if (text.trim()) found.push({ words: `filter: ${text.trim()}`, kind: "filter", about: "only the threads that match", keys: [], act: (c) => c.store.go({ filter: text.trim() }) });
@@ -116,6 +117,10 @@ function panels(): Item[] {
 
 function exported(exports: Exports | null): Item[] {
   return (exports?.rows ?? []).map((row) => ({ words: `export: ${row.title}`, kind: "export", about: row.why || row.about, keys: [], act: (c) => runExport(row, c) }));
+}
+
+function drawings(): Item[] {
+  return pictures().map((picture) => ({ words: `save as PNG: ${picture.title}`, kind: "export", about: "the picture as it is drawn now", keys: [], act: () => savePicture(picture) }));
 }
 
 /** places are what the page shows now: processes, scopes, groups; and filters that fit to it. */

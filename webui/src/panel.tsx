@@ -1,5 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Age } from "./age";
+import { commandLine } from "./command";
+import type { State } from "./store";
 
 interface PanelProps {
   id: string;
@@ -26,6 +29,7 @@ export function Panel(props: PanelProps) {
     >
       <h2>
         {props.head ?? props.title}
+        <Age />
         <span class="note">{props.note}</span>
       </h2>
       <div class="body" tabIndex={0}>
@@ -62,6 +66,17 @@ export function Command({ line }: { line: string }) {
       <button type="button" onClick={() => void copy()} title="copy this command line">
         {said || "copy"}
       </button>
+    </span>
+  );
+}
+
+/** NowCommand is the command line of a panel of which vtdump prints what is now; of a moment of the past it says that there is none. */
+export function NowCommand({ state, of }: { state: State; of: string }) {
+  if (!state.process || state.process.missing) return null;
+  if (state.route.at === "") return <Command line={commandLine(state, of, {})} />;
+  return (
+    <span class="dim no-command" title="of a moment of the past vtdump prints threads alone, as the line at the stack groups does">
+      no command prints this of the past
     </span>
   );
 }

@@ -3,14 +3,14 @@ import { Empty } from "./panel";
 import type { PollerRow, Pollers } from "./protocol";
 
 /** PollerList lists what makes threads go on that wait for sockets and files. */
-export function PollerList({ pollers }: { pollers: Pollers }) {
+export function PollerList({ pollers, unread }: { pollers: Pollers; unread: string }) {
   return (
     <section class="part" id="pollers">
       <h3>
         Pollers <span class="dim">sockets and files</span>
       </h3>
       {pollers.rows.length === 0 ? (
-        <Empty>{pollers.known ? "None: no thread of the process has waited for a socket or a file." : "Not read yet."}</Empty>
+        <Empty>{unread || "None: no thread of the process has waited for a socket or a file."}</Empty>
       ) : (
         <table class="rows">
           <thead>

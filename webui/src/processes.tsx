@@ -38,8 +38,9 @@ export function Processes({ context, close }: OverlayProps) {
   return (
     <div class="processes">
       {own.error && <p class="bad">{own.error}</p>}
+      {state.route.at !== "" && <p class="dim">These are of now, whatever moment the page shows.</p>}
       {rows.length === 0 ? (
-        <Empty>{own.value ? "No program that uses vtscope runs, so far. It will show up here by itself." : "The processes are on their way."}</Empty>
+        (own.value || !own.error) && <Empty>{own.value ? "No program that uses vtscope runs, so far. It will show up here by itself." : "The processes are on their way."}</Empty>
       ) : (
         <div class="scroll">
           <table>
@@ -50,6 +51,7 @@ export function Processes({ context, close }: OverlayProps) {
                 </th>
                 <th scope="col">process</th>
                 <th scope="col">status</th>
+                <th scope="col">findings</th>
                 <th scope="col" class="wide">
                   threads by state
                 </th>
@@ -58,7 +60,6 @@ export function Processes({ context, close }: OverlayProps) {
                     {c.title}
                   </th>
                 ))}
-                <th scope="col">findings</th>
               </tr>
             </thead>
             <tbody>
@@ -68,13 +69,16 @@ export function Processes({ context, close }: OverlayProps) {
                     <input type="checkbox" checked={chosen.includes(row.name)} disabled={!chosen.includes(row.name) && chosen.length >= mostChosen} onChange={(e) => choose(row.name, e.currentTarget.checked)} aria-label={`put ${row.program} ${row.pid} beside others`} title={`at most ${mostChosen} beside each other`} />
                   </td>
                   <td>
-                    <button type="button" class="link" onClick={() => show(row)}>
+                    <button type="button" class="link" title={row.name} onClick={() => show(row)}>
                       {row.program} {row.status === "recorded" ? row.key : row.pid}
                     </button>
                     {row.host && <span class="dim"> on {row.host}</span>}
                   </td>
                   <td>
                     <Status row={row} />
+                  </td>
+                  <td>
+                    <FindingsOf row={row} />
                   </td>
                   <td class="wide">
                     <States state={state} row={row} most={most} />
@@ -84,9 +88,6 @@ export function Processes({ context, close }: OverlayProps) {
                       {row.taken === 0 && c.ofSnapshot ? "–" : c.text(row)}
                     </td>
                   ))}
-                  <td>
-                    <FindingsOf row={row} />
-                  </td>
                 </tr>
               ))}
             </tbody>

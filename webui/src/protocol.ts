@@ -19,8 +19,10 @@ export interface Config {
   orders: Term[];
   panels: string[];
   filter: FilterTerm[];
+  checks: CheckTerm[];
   caller: CallerTerm;
   incidents: boolean;
+  traceUrl: string;
   marks: boolean;
 }
 
@@ -81,6 +83,12 @@ export interface FilterTerm {
   example: string;
 }
 
+export interface CheckTerm {
+  name: string;
+  about: string;
+  remedy: string;
+}
+
 export interface CallerTerm {
   name: string;
   role: string;
@@ -106,6 +114,11 @@ export interface Subscription {
 export interface OpenScope {
   scope: string;
   rows: number;
+}
+
+export interface Seen {
+  type: string;
+  seq: number;
 }
 
 export interface Problem {
@@ -162,7 +175,10 @@ export interface Process extends ProcessRow {
   goVersion: string;
   counts: number[];
   scopeCount: number;
+  durable: number;
   rates: Rates;
+  carrying: Carrying;
+  delay: Delay;
   drops: Drops;
   snapshot: Taken;
   cost: Cost;
@@ -174,6 +190,24 @@ export interface Rates {
   ends: number;
   switches: number;
   events: number;
+}
+
+export interface Carrying {
+  total: number;
+  busy: number;
+  held: number;
+}
+
+export interface Delay extends Times {
+  over: number;
+}
+
+export interface Times {
+  count: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  longest: number;
 }
 
 export interface Drops {
@@ -203,6 +237,7 @@ export interface Cost {
   maxMemory: number;
   step: number;
   note: string;
+  unread: boolean;
   clients: number;
   lostFrames: number;
   lostEvents: number;
@@ -382,20 +417,13 @@ export interface Spread {
   total: Histogram;
 }
 
-export interface Times {
-  count: number;
-  p50: number;
-  p90: number;
-  p99: number;
-  longest: number;
-}
-
 export interface Histogram extends Times {
   first: number;
   bars: number[];
 }
 
 export interface PinSites {
+  known: boolean;
   rows: PinSiteRow[];
   rest: PinRest;
 }
@@ -561,6 +589,8 @@ export interface Points {
   pinned: number[];
   monopolized: number[];
   starved: number[];
+  gc: number[];
+  stopped: number[];
   ready: number[][];
   flags: Flag[];
 }

@@ -21,11 +21,12 @@ export interface Route {
   find: string; // a part of the names of the calls that are marked
   wide: string; // "1": the view in the middle takes the place of the panels beside it
   groupOrder: string; // of stack groups: "": by count; "change"; "wait"
+  durable: string; // id of the durable thread whose history is shown
   with: string; // processes that are shown beside each other, by key: KEY,KEY
   panel: string; // what lies over the page, see overlays.tsx; "": nothing
 }
 
-export const nowhere: Route = { process: "", scope: "", group: "", wait: "", filter: "", thread: "", view: "", at: "", from: "", order: "", open: "", fold: "", map: "", zoom: "", func: "", weight: "", colour: "", frames: "", find: "", wide: "", groupOrder: "", with: "", panel: "" };
+export const nowhere: Route = { process: "", scope: "", group: "", wait: "", filter: "", thread: "", view: "", at: "", from: "", order: "", open: "", fold: "", map: "", zoom: "", func: "", weight: "", colour: "", frames: "", find: "", wide: "", groupOrder: "", durable: "", with: "", panel: "" };
 
 const names = Object.keys(nowhere) as (keyof Route)[];
 

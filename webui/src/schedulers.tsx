@@ -1,11 +1,12 @@
-import { commandLine } from "./command";
-import { whyEmpty } from "./empty";
+import { useRef } from "preact/hooks";
+import { coming, off, unread, whyEmpty } from "./empty";
 import { clock, count, duration, short } from "./format";
 import { HistogramView, sentence } from "./histogram";
 import { SlowOperations } from "./io";
-import { Command, Empty, Panel } from "./panel";
+import { Empty, NowCommand, Panel } from "./panel";
 import { PollerList } from "./pollers";
 import type { Delays, FigureTerm, SchedulerRow } from "./protocol";
+import { useStillHeight } from "./stillheight";
 import type { State, Store } from "./store";
 
 /** The figures that stand in each scheduler's grid, in this order. All that tell how it is now are in the title of its name. */
@@ -24,7 +25,7 @@ export function figure(state: State, row: SchedulerRow, name: string): number {
 
 /** Schedulers shows the figures of each scheduler, and the delays of its threads by scope. */
 export function Schedulers({ state, store }: { state: State; store: Store }) {
-  const { schedulers, delays, process } = state;
+  const { schedulers, delays } = state;
   const rows = schedulers?.rows ?? [];
   const timers = rows[0] ? figure(state, rows[0], "timers") : 0; // of the process: all tell the same
   return (
@@ -38,18 +39,18 @@ export function Schedulers({ state, store }: { state: State; store: Store }) {
           </span>
         )
       }
-      foot={process && !process.missing && state.route.at === "" && <Command line={commandLine(state, "scheduler", {})} />}
+      foot={<NowCommand state={state} of="scheduler" />}
     >
       {rows.length === 0 ? (
-        <Empty>{whyEmpty(state) || schedulers?.missing || "The first figures are on their way."}</Empty>
+        <Empty>{whyEmpty(state) || schedulers?.missing || coming(state, "The first figures are on their way.")}</Empty>
       ) : (
         <>
           {rows.map((row) => (
             <Scheduler key={row.id} state={state} row={row} />
           ))}
           {(schedulers?.rest ?? 0) > 0 && <p class="rest">{count(schedulers?.rest ?? 0)} more schedulers, with fewer threads</p>}
-          {delays && <ByScope delays={delays} />}
-          {state.pollers && <PollerList pollers={state.pollers} />}
+          {delays && <ByScope delays={delays} none={off(state, ["unpark", "mount", "park"]) || unread(state, state.pollers?.known)} />}
+          {state.pollers && <PollerList pollers={state.pollers} unread={unread(state, state.pollers.known)} />}
           <SlowOperations state={state} store={store} />
         </>
       )}
@@ -62,19 +63,24 @@ function Scheduler({ state, row }: { state: State; row: SchedulerRow }) {
   const buckets = state.config?.buckets ?? [];
   const gone = (state.process?.gone ?? 0) > 0;
   const asleep = !gone && state.frameTime - row.told > asleepAfter;
+  const still = useStillHeight();
   return (
     <article class="scheduler" data-name={row.name}>
       <h3 title={`scheduler ${row.id}, figures of ${clock(row.told)}\n${terms.map((t, i) => (t.total ? "" : `${t.name} ${written(t, row.figures[i] ?? 0)}\n`)).join("")}`}>
         {row.name || `scheduler ${row.id}`}
         {asleep && <span class="dim"> nothing to tell since {clock(row.told)}</span>}
       </h3>
-      <dl class="figures">
-        {shown.map((name) => (
-          <Figure key={name} term={terms.find((t) => t.name === name)} value={figure(state, row, name)} />
-        ))}
-      </dl>
-      <Parked state={state} row={row} />
-      <Rates terms={terms} row={row} />
+      <div ref={still}>
+        <div>
+          <dl class="figures">
+            {shown.map((name) => (
+              <Figure key={name} term={terms.find((t) => t.name === name)} value={figure(state, row, name)} />
+            ))}
+          </dl>
+          <Parked state={state} row={row} />
+          <Rates terms={terms} row={row} />
+        </div>
+      </div>
       <div class="histograms">
         <HistogramView title="ready to run" about="how long runnable threads waited until they were mounted; samples" spread={row.ready} buckets={buckets} />
         <HistogramView title="slice" about="how long threads executed until they left their carrier; samples" spread={row.slice} buckets={buckets} />
@@ -94,12 +100,12 @@ function Figure({ term, value }: { term: FigureTerm | undefined; value: number }
   );
 }
 
-/** Parked tells for what the parked threads wait, the commonest reason first. */
+/** Parked tells for what the parked threads wait, in the order in which the reasons came, the commonest first. */
 function Parked({ state, row }: { state: State; row: SchedulerRow }) {
-  const reasons = (state.config?.reasons ?? [])
-    .map((term, i) => ({ term, n: row.parked[i] ?? 0 }))
-    .filter(({ n }) => n > 0)
-    .sort((a, b) => b.n - a.n);
+  const places = useRef<string[]>([]); // that reasons have: they stay while counts change, also at 0
+  const all = (state.config?.reasons ?? []).map((term, i) => ({ term, n: row.parked[i] ?? 0 }));
+  for (const { term } of all.filter(({ term, n }) => n > 0 && !places.current.includes(term.name)).sort((a, b) => b.n - a.n)) places.current.push(term.name);
+  const reasons = places.current.flatMap((name) => all.find(({ term }) => term.name === name) ?? []);
   if (reasons.length === 0) return null;
   return (
     <p class="words" data-about="parked">
@@ -113,10 +119,12 @@ function Parked({ state, row }: { state: State; row: SchedulerRow }) {
   );
 }
 
-/** Rates are the figures that only grow: per second while they grow, else in sum. */
+/** Rates are the figures that only grow: per second those that have grown while the page looked, else in sum. */
 function Rates({ terms, row }: { terms: FigureTerm[]; row: SchedulerRow }) {
   const totals = terms.map((term, i) => ({ term, sum: row.figures[i] ?? 0, rate: row.rates[i] ?? 0 })).filter(({ term, sum }) => term.total && sum > 0);
-  const grows = totals.filter(({ term, rate }) => rate > 0 && term.unit !== "duration");
+  const grown = useRef(new Set<string>()); // what grew once stays among what grows, also while it does not
+  for (const { term, rate } of totals) if (rate > 0 && term.unit !== "duration") grown.current.add(term.name);
+  const grows = totals.filter(({ term }) => grown.current.has(term.name));
   const rests = totals.filter((t) => !grows.includes(t));
   return (
     <>
@@ -148,14 +156,14 @@ function written(term: FigureTerm, value: number): string {
   return term.unit === "duration" ? duration(value) : count(value);
 }
 
-function ByScope({ delays }: { delays: Delays }) {
+function ByScope({ delays, none }: { delays: Delays; none: string }) {
   return (
     <section class="part" id="delays">
       <h3>
         By scope <span class="dim">{delays.window > 0 && `events of the last ${duration(delays.window)}`}</span>
       </h3>
       {delays.rows.length === 0 ? (
-        <Empty>{delays.window > 0 ? "No thread of a scope was mounted lately." : "Not read yet."}</Empty>
+        <Empty>{none || "None: no thread of a scope was mounted lately."}</Empty>
       ) : (
         <table class="rows">
           <thead>
@@ -184,6 +192,7 @@ function ByScope({ delays }: { delays: Delays }) {
           </tbody>
         </table>
       )}
+      {delays.dropped > 0 && <p class="rest bad">{count(delays.dropped)} events were lost: delays that they would tell of are not counted</p>}
       {delays.rest > 0 && <p class="rest">{count(delays.rest)} more scopes, with shorter delays</p>}
     </section>
   );

@@ -1,7 +1,7 @@
 import "./scopes.css";
 import { useRef, useState } from "preact/hooks";
 import { commandLine } from "./command";
-import { whyEmpty } from "./empty";
+import { coming, whyEmpty } from "./empty";
 import { count, duration, short } from "./format";
 import { Command, Empty, Panel } from "./panel";
 import type { ScopeRow } from "./protocol";
@@ -27,6 +27,12 @@ export function chosenScope(state: State): ScopeRow | undefined {
   const name = state.route.scope;
   if (!name) return rows[0];
   return rows.find((r) => r.key === name) ?? rows.find((r) => r.path === name);
+}
+
+/** elsewhere reports whether what came is of another scope than the chosen one, and nothing newer can come: it is not to be taken for that. */
+export function elsewhere(state: State, came: { scope: string } | null): boolean {
+  const chosen = chosenScope(state);
+  return state.link.how !== "live" && came !== null && chosen !== undefined && came.scope !== chosen.path;
 }
 
 /** scopeName is what the route calls a row: its path, or its key where two rows have one path. */
@@ -84,7 +90,9 @@ export function Scopes({ state, store, active, activate }: ScopesProps) {
       foot={state.process && !state.process.missing && <Command line={commandLine(state, "", { filter: true })} />}
     >
       {rows.length === 0 ? (
-        <Empty>{whyEmpty(state) || "The first snapshot is on its way."}</Empty>
+        <Empty>{whyEmpty(state) || state.groups?.missing || coming(state, "The first snapshot is on its way.")}</Empty>
+      ) : (rows[0]?.total ?? 0) === 0 ? (
+        <Empty>{state.groups?.filter ? "No thread matches the filter." : "None: the process has no threads."}</Empty>
       ) : map ? (
         <Treemap state={state} chosen={chosen?.key ?? ""} choose={choose} go={(to) => store.go(to)} />
       ) : (

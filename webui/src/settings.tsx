@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks";
 import { api, useDocument } from "./document";
 import type { RecorderSettings, SettingRow } from "./documents";
-import { whyEmpty } from "./empty";
+import { coming, whyEmpty } from "./empty";
 import { clock, count, duration, short } from "./format";
 import type { OverlayProps } from "./overlays";
 import { Command, Empty } from "./panel";
 import { quote } from "./command";
+import { moment } from "./settled";
 import "./settings.css";
 import type { State } from "./store";
 import { say } from "./toast";
@@ -16,7 +17,7 @@ const sets = ["default", "profile", "off"];
 export function Settings({ context }: OverlayProps) {
   const { state } = context;
   const { process } = state;
-  const page = useDocument<RecorderSettings>(process && !process.missing ? api(process.key, "settings") : "", 0);
+  const page = useDocument<RecorderSettings>(process && !process.missing ? api(process.key, "settings", moment(state)) : "", 0);
   const [changes, write] = useState("");
   const [busy, work] = useState(false);
   const [wrong, blame] = useState<{ error: string; try: string } | null>(null);
@@ -24,8 +25,9 @@ export function Settings({ context }: OverlayProps) {
   const asked = lines.map((l) => l.trim()).filter((l) => l !== "" && !l.startsWith("#"));
   const line = Number(/line (\d+):/.exec(wrong?.error ?? "")?.[1] ?? 0);
   const d = page.value;
-  if (!d || !process) return <Empty>{page.error ? `${page.error}${page.attempt && ` (try: ${page.attempt})`}` : whyEmpty(state) || "The settings are on their way."}</Empty>;
-  const may = state.config?.caller.role === "operate" && process.gone === 0;
+  if (!d || !process) return <Empty>{page.error ? `${page.error}${page.attempt && ` (try: ${page.attempt})`}` : whyEmpty(state) || coming(state, "The settings are on their way.")}</Empty>;
+  const then = state.route.at !== "";
+  const may = state.config?.caller.role === "operate" && process.gone === 0 && !then;
   const add = (change: string): void => {
     const key = change.split("=")[0];
     write([...lines.filter((l) => l.trim() !== "" && l.split("=")[0]?.trim() !== key), change].join("\n"));
@@ -50,17 +52,25 @@ export function Settings({ context }: OverlayProps) {
   return (
     <div class="settings">
       <p class="facts">
+        {d.status === "recorded" && (
+          <span>
+            as they were at <b>{clock(Date.parse(d.as_of))}</b>
+          </span>
+        )}
         <span>
-          settings <b>{d.name}</b>
-          {d.changed && !d.changed.startsWith("0001") && `, since ${clock(Date.parse(d.changed))}`}
+          settings <b>{d.name || "not known"}</b>
+          {d.changed && `, since ${clock(Date.parse(d.changed))}`}
         </span>
-        <span>
-          processor time of threads is <b>{d.cpu_time ? "measured" : "not measured"}</b>
-        </span>
+        {d.kinds.length > 0 && (
+          <span>
+            processor time of threads is <b>{d.cpu_time ? "measured" : "not measured"}</b>
+          </span>
+        )}
         {d.incomplete?.map((why) => <span key={why}>incomplete: {why}</span>)}
       </p>
       <div class="sides">
-        <table class="kinds">
+        {d.kinds.length === 0 && <Empty>What of each kind was recorded is not known.</Empty>}
+        <table class="kinds" hidden={d.kinds.length === 0} tabIndex={may ? undefined : 0} aria-label="kinds of events">
           <thead>
             <tr>
               <th scope="col">kind</th>
@@ -69,7 +79,7 @@ export function Settings({ context }: OverlayProps) {
               <th scope="col">stack</th>
               <th scope="col">one in</th>
               <th scope="col">at most</th>
-              <th scope="col">now</th>
+              <th scope="col">{then ? "then" : "now"}</th>
               <th scope="col">how often it happens</th>
             </tr>
           </thead>
@@ -86,7 +96,16 @@ export function Settings({ context }: OverlayProps) {
           }}
         >
           <h3>Changes</h3>
-          {!may && <p class="dim">{process.gone > 0 ? "The process is gone: nothing can be changed." : "Changing needs the role operate; you may look."}</p>}
+          {!may && (
+            <p class="dim">
+              {process.gone > 0 ? "The process is gone: nothing can be changed." : then ? "These are of the past." : "Changing needs the role operate; you may look."}
+            </p>
+          )}
+          {then && process.gone === 0 && (
+            <button type="button" onClick={() => context.store.now()}>
+              the settings of now, to change them
+            </button>
+          )}
           {may && (
             <>
               <p class="does">
@@ -135,8 +154,8 @@ export function Settings({ context }: OverlayProps) {
               </p>
             </>
           )}
-          <Command line={`vtdump settings ${quote(String(process.pid))}${asked.map((l) => " " + quote(l.replace(/^settings\s*=\s*/, "").replaceAll(/\s*=\s*/g, "="))).join("")}`} />
-          <p class="dim">docs/settings.md tells all changes; all of a call are made, or none.</p>
+          {!then && process.status !== "recorded" && <Command line={`vtdump settings ${quote(String(process.pid))}${asked.map((l) => " " + quote(l.replace(/^settings\s*=\s*/, "").replaceAll(/\s*=\s*/g, "="))).join("")}`} />}
+          {may && <p class="dim">docs/settings.md tells all changes; all of a call are made, or none.</p>}
         </form>
       </div>
     </div>
@@ -182,7 +201,7 @@ function Row({ row, state, change }: { row: SettingRow; state: State; change: ((
       <td>{row.stack === undefined ? "–" : row.stack ? (row.depth ? `${row.depth} frames` : "yes") : "no"}</td>
       <td>{row.every > 1 ? count(row.every) : "1"}</td>
       <td>{row.per_second ? `${count(row.per_second)}/s` : "no limit"}</td>
-      <td>{event ? `${short(event.rate)}/s` : "–"}</td>
+      <td>{event && state.process?.status !== "recorded" ? `${short(event.rate)}/s` : "–"}</td>
       <td class="dim">{term?.cost ?? "a kind of the program's own"}</td>
     </tr>
   );

@@ -1,10 +1,12 @@
+import { useRef } from "preact/hooks";
 import { commandLine } from "./command";
-import { whyEmpty } from "./empty";
-import { count, duration } from "./format";
+import { coming, whyEmpty } from "./empty";
+import { clock, count, duration } from "./format";
 import { Frames } from "./frames";
 import { Waiting } from "./groupdetail";
 import { Marking } from "./groupmark";
 import { Command, Empty, Panel } from "./panel";
+import type { Stack } from "./protocol";
 import { Word } from "./states";
 import type { State, Store } from "./store";
 import { filterOf, readSpan } from "./waitspan";
@@ -18,7 +20,14 @@ interface StackProps {
 
 /** StackView shows the chosen group: its stack in full, how long its threads wait, and who they are. */
 export function StackView({ state, store, all, showAll }: StackProps) {
-  const stack = state.stack;
+  const { route, link } = state;
+  const now = link.how !== "live" && route.group && state.stack?.group !== route.group ? null : state.stack; // of another group: nothing newer can come
+  const last = useRef<{ stack: Stack; of: string; at: number } | null>(null); // threads come and go: what was seen of them stays
+  const of = `${state.process?.key} ${state.route.at}`;
+  if (now?.row) last.current = { stack: now, of, at: state.moment?.shown || (state.process?.snapshot.time ?? 0) };
+  const kept = last.current && now && last.current.stack.group === now.group && last.current.of === of ? last.current : null;
+  const stack = now?.row || !kept ? now : kept.stack;
+  const left = stack !== now && kept;
   const row = stack?.row;
   const hidden = stack?.frames.filter((f) => f.internal).length ?? 0;
   const span = readSpan(state.route.wait);
@@ -41,13 +50,18 @@ export function StackView({ state, store, all, showAll }: StackProps) {
       }
     >
       {!stack || !row ? (
-        <Empty>{whyEmpty(state) || stack?.missing || "Choose a stack group."}</Empty>
+        <Empty>{whyEmpty(state) || stack?.missing || (link.how === "live" && !route.group ? "Choose a stack group." : coming(state, "Its stack is on its way."))}</Empty>
       ) : (
         <>
+          {left && (
+            <p class="rest" role="status">
+              {now?.missing} This is how it was at {clock(left.at)}.
+            </p>
+          )}
           <dl class="facts">
             <div>
               <dt>threads</dt>
-              <dd>{count(row.count)}</dd>
+              <dd class="still-count">{count(row.count)}</dd>
             </div>
             <div>
               <dt>state</dt>
@@ -59,7 +73,7 @@ export function StackView({ state, store, all, showAll }: StackProps) {
             </div>
             <div>
               <dt>for</dt>
-              <dd>
+              <dd class="still-span">
                 {duration(row.min)} .. {duration(row.max)}, median <b>{duration(row.median)}</b>
               </dd>
             </div>

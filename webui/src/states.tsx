@@ -16,6 +16,11 @@ const shapes: Record<string, JSX.Element> = {
   waiting: <path d="M.6 4h2v2h-2zM4 4h2v2H4zM7.4 4h2v2h-2z" fill="currentColor" />,
   pinned: <path d="M5 .3L9.7 5 5 9.7.3 5z" fill="currentColor" />,
   hibernated: <path d="M7.8 7.2A4.2 4.2 0 1 1 4 .9a3.4 3.4 0 0 0 3.8 6.3z" fill="currentColor" />,
+  running: <path d="M1.5 .5l8 4.5-8 4.5z" fill="currentColor" />,
+  stopping: <path d="M1 1h8v8H1z" fill="none" stroke="currentColor" stroke-width="1.5" />,
+  moved: <path d="M1 5h7M5.2 2L8.4 5 5.2 8" fill="none" stroke="currentColor" stroke-width="1.5" />,
+  failed: <path d="M1.5 1.5l7 7M8.5 1.5l-7 7" fill="none" stroke="currentColor" stroke-width="1.8" />,
+  diverged: <path d="M5 9.5V5.5L1.5 1M5 5.5L8.5 1" fill="none" stroke="currentColor" stroke-width="1.5" />,
   done: <path d="M1 5.4L4 8.2 9 1.8" fill="none" stroke="currentColor" stroke-width="1.8" />,
 };
 

@@ -1,10 +1,13 @@
+import { Address } from "./address";
 import { Connection } from "./connection";
 import type { Link, Listener } from "./connection";
 import { apply } from "./delta";
 import { extend, noHistory } from "./history";
 import type { History } from "./history";
+import { noLag, told } from "./lag";
+import type { Lag } from "./lag";
 import type { Calls, Carriers, Config, Delays, Events, Findings, Frame, Groups, Moment, PinSites, Pollers, Problem, Process, ProcessRow, Schedulers, Scopes, SlowIO, Stack, Warnings } from "./protocol";
-import { areaOf, readRoute, writeRoute } from "./route";
+import { areaOf, readRoute } from "./route";
 import type { Route } from "./route";
 import { marksOf } from "./marks";
 import { readOpen } from "./scoperows";
@@ -17,7 +20,7 @@ export interface State {
   config: Config | null;
   problem: Problem | null;
   frameTime: number; // agent's clock at the last frame; 0: none yet
-  lost: number;
+  lag: Lag;
   processes: ProcessRow[] | null;
   process: Process | null;
   moment: Moment | null;
@@ -72,11 +75,12 @@ export class Store implements Listener {
     config: null,
     problem: null,
     frameTime: 0,
-    lost: 0,
+    lag: noLag,
     processes: null,
     moved: null,
     ...empty,
   };
+  private readonly address = new Address((route) => this.follow(route));
   private readonly connection: Connection;
   private readonly screen = new Screen(() => this.ask());
   private rejoined = false; // connected again, and no frame came yet
@@ -87,20 +91,19 @@ export class Store implements Listener {
     url.hash = url.search = "";
     this.connection = new Connection(url.href, this);
     this.ask();
-    addEventListener("hashchange", () => this.follow(readRoute(location.hash)));
   }
 
-  /** go shows something else and puts it in the URL. Members left out stay. */
-  go(to: Partial<Route>): void {
+  /** go shows something else and puts it in the URL. Members left out stay. own: the page goes there by itself, and not again when the user goes back. */
+  go(to: Partial<Route>, own = false): void {
     const route = { ...this.state.route, ...to };
     if (to.process !== undefined && to.process !== this.state.route.process) {
-      for (const name of ["scope", "group", "wait", "thread", "at", "from", "open", "fold", "zoom", "func"] as const) route[name] = to[name] ?? "";
+      for (const name of ["scope", "group", "wait", "thread", "at", "from", "open", "fold", "zoom", "func", "durable"] as const) route[name] = to[name] ?? "";
     } else if ((to.scope !== undefined && to.scope !== this.state.route.scope) || (to.filter !== undefined && to.filter !== this.state.route.filter)) {
       route.group = to.group ?? "";
     }
     const others = (["scope", "group", "filter"] as const).some((name) => to[name] !== undefined && to[name] !== this.state.route[name]);
     if (others) for (const name of ["wait", "thread"] as const) route[name] = to[name] ?? "";
-    history.replaceState(null, "", location.pathname + location.search + writeRoute(route));
+    this.address.write(route, own);
     this.follow(route);
   }
 
@@ -143,7 +146,7 @@ export class Store implements Listener {
 
   config(config: Config): void {
     this.rejoined = this.state.frameTime > 0;
-    this.set({ config, problem: null });
+    this.set({ config, problem: null, lag: { ...noLag, arrived: this.state.lag.arrived } });
   }
 
   problem(problem: Problem): void {
@@ -151,7 +154,7 @@ export class Store implements Listener {
   }
 
   frame(frame: Frame): void {
-    const state: Partial<State> = { frameTime: frame.time, lost: frame.lost };
+    const state: Partial<State> = { frameTime: frame.time, lag: told(this.state.lag, frame, Date.now()) };
     for (const name of members) {
       const delta = frame.deltas?.[name];
       const old = this.state[name];
@@ -181,7 +184,7 @@ export class Store implements Listener {
     const same = (processes ?? []).filter((p) => p.program === before.program && p.gone === 0);
     const heir = same[0];
     if (same.length !== 1 || !heir) return;
-    this.go({ process: String(heir.pid), scope: route.scope, group: "" });
+    this.go({ process: String(heir.pid), scope: route.scope, group: "" }, true);
     this.set({ moved: { from: before, to: heir } });
   }
 

@@ -1,13 +1,16 @@
 import "./thread.css";
-import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { commandLine, target } from "./command";
 import { api, useDocument } from "./document";
 import type { Place, ThreadEvents, ThreadReport, WaitedFor } from "./documents";
+import { coming, whyEmpty } from "./empty";
+import { Fact } from "./fact";
 import { base, clock, count, duration, leaf } from "./format";
 import { Frames } from "./frames";
 import { addKeys, everywhere } from "./keys";
-import { moment, settled } from "./settled";
+import { Labels, TraceOf } from "./labels";
+import { moment, reached, settled } from "./settled";
+import { History, Standing } from "./durablehistory";
 import { Command, Empty, Panel } from "./panel";
 import { PartyLink, ScopePath } from "./party";
 import { Word } from "./states";
@@ -39,12 +42,13 @@ export function ThreadView({ state, store, all, showAll }: ThreadProps) {
   const still = settled(state);
   const now = { ...state, route: { ...state.route, at: "" } }; // of the past no threads are kept
   const one = `threads/${encodeURIComponent(thread)}`;
-  const events = useDocument<ThreadEvents>(key ? api(key, `${one}/events`, { top: shownEvents, ...moment(state) }) : "", still ? 0 : 2_000);
+  const then = state.route.at !== "" && state.process?.status !== "recorded"; // a recording knows each thread of any moment
+  const events = useDocument<ThreadEvents>(key && reached(state) ? api(key, `${one}/events`, { top: shownEvents, ...(then ? {} : moment(state)) }) : "", still ? 0 : 2_000);
   const e = events.value;
-  const last = useRef<{ r: ThreadReport; at: number } | null>(null); // as it was before it ended
-  if (e?.thread) last.current = { r: e.thread, at: events.at };
+  const last = useRef<ThreadReport | null>(null); // as it was before it ended
+  if (e?.thread) last.current = e.thread;
   const gone = e !== null && !e.thread;
-  const r = last.current?.r;
+  const r = last.current;
   const name = r?.name ?? e?.name ?? "";
   const hidden = r?.stack?.frames.filter((f) => f.internal).length ?? 0;
   return (
@@ -63,7 +67,7 @@ export function ThreadView({ state, store, all, showAll }: ThreadProps) {
       }
       note={
         <>
-          {last.current && !state.route.at && `at ${clock(last.current.at)} `}
+          {r && (!state.route.at || then) && `at ${clock(Date.parse(r.as_of))} `}
           {hidden > 0 && hidden < (r?.stack?.frames.length ?? 0) && (
             <button type="button" onClick={() => showAll(!all)}>
               {all ? "hide" : "show"} {hidden} runtime {hidden === 1 ? "frame" : "frames"}
@@ -73,10 +77,11 @@ export function ThreadView({ state, store, all, showAll }: ThreadProps) {
       }
       foot={state.process && !state.process.missing && <Command line={`${commandLine(now, "", {})} --thread ${thread} --events`} />}
     >
+      {then && e?.thread && <p class="ended">Of the past groups are kept, and not each thread: this is the thread now, with what it did last.</p>}
       {gone && (
         <p class="ended">
           {r
-            ? `It has ended since: this is what it did at ${clock(last.current?.at ?? 0)}.`
+            ? `It has ended since: this is what it did at ${clock(Date.parse(r.as_of))}.`
             : e.events.length > 0
               ? "It has ended: this is what events still tell of it."
               : "There is no such thread: it ended so long ago that no event tells of it, or there never was one."}
@@ -89,14 +94,15 @@ export function ThreadView({ state, store, all, showAll }: ThreadProps) {
         </Empty>
       )}
       {r ? (
-        <div class="thread">
+        <div class={r.durable ? "thread one-column" : "thread"}>
           <div class="story">
-            <Facts r={r} store={store} />
+            <Facts r={r} recorded={state.process?.status === "recorded"} store={store} />
             {r.stack ? (
               <Frames frames={r.stack.frames} all={all} truncated={r.stack.truncated} full />
             ) : (
               <Empty>{r.state === "mounted" ? "It executes: a stack is recorded when it parks." : "No stack of it is known."}</Empty>
             )}
+            {r.durable && <History process={key} id={r.durable.id} state={state} store={store} />}
             <Life r={r} store={store} />
             {(r.incomplete ?? []).map((why) => (
               <p key={why} class="rest">
@@ -109,7 +115,7 @@ export function ThreadView({ state, store, all, showAll }: ThreadProps) {
         </div>
       ) : (
         <>
-          {!events.error && !gone && <Empty>Reading the thread …</Empty>}
+          {!events.error && !gone && <Empty>{whyEmpty(state) || coming(state, "Reading the thread …")}</Empty>}
           {gone && <Happened events={events} store={store} />}
         </>
       )}
@@ -117,16 +123,7 @@ export function ThreadView({ state, store, all, showAll }: ThreadProps) {
   );
 }
 
-function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <tr>
-      <th scope="row">{name}</th>
-      <td>{children}</td>
-    </tr>
-  );
-}
-
-function Facts({ r, store }: { r: ThreadReport; store: Store }) {
+function Facts({ r, recorded, store }: { r: ThreadReport; recorded: boolean; store: Store }) {
   return (
     <table class="of-thread">
       <tbody>
@@ -138,7 +135,16 @@ function Facts({ r, store }: { r: ThreadReport; store: Store }) {
         <Fact name="scope">
           <ScopePath scope={r.scope} store={store} />
         </Fact>
-        {r.for && <For of={r.for} store={store} />}
+        <Fact name="labels">
+          <Labels r={r} recorded={recorded} store={store} />
+        </Fact>
+        {r.trace && (
+          <Fact name="trace">
+            <TraceOf trace={r.trace} template={store.state.config?.traceUrl} />
+          </Fact>
+        )}
+        {r.durable && <Standing of={r.durable} now={Date.parse(r.as_of)} store={store} />}
+        {r.for && !(r.durable?.wait && !r.for.holders) && <For of={r.for} store={store} />}
         {(r.waiters ?? []).map((w) => (
           <Fact key={w.thing} name="awaited by">
             <PartyLink party={w.example} store={store} />

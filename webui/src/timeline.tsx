@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import { Chart, place } from "./chart";
 import type { Line } from "./chart";
-import { whyEmpty } from "./empty";
+import { notRecorded, whyEmpty } from "./empty";
 import { clock, count, duration, short } from "./format";
 import { Heatmap } from "./heatmap";
-import { lanes, paintLanes, paintLoss, paintMoments } from "./linemarks";
+import { aboutLane, lanes, paintLanes, paintLoss, paintMoments } from "./linemarks";
 import { marksOf } from "./marks";
 import { ago, exactly } from "./moment";
 import type { Flag } from "./protocol";
@@ -41,7 +41,7 @@ export function Timeline({ state, store }: { state: State; store: Store }) {
   const lost = history.drops.some((n) => n > 0);
   if (lost) rates.push({ name: "dropped", colour: "--bad", values: history.drops, dash: [1, 3] });
   // What is told without a cursor is the moment that is shown.
-  const shown = route.at === "" ? time.length - 1 : indexOf(history.time, Number(route.at));
+  const shown = route.at === "" ? time.length - 1 : moment?.missing ? -1 : indexOf(history.time, Number(route.at));
   const hovers = at !== null && at < time.length;
   const index = hovers ? at : shown;
   const when = history.time[index];
@@ -75,9 +75,12 @@ export function Timeline({ state, store }: { state: State; store: Store }) {
     e.stopPropagation();
   };
   const marked = lanes.map((l) => ({ ...l, n: history[l.name].reduce((sum, n) => sum + n, 0) })).filter((l) => l.n > 0);
+  const unmarked = recorded ? [] : notRecorded(state, ["pinned", "monopolized", "starved"]);
+  const gc = (config?.kinds ?? []).findIndex((k) => k.name === "gc");
+  const gcOff = state.events?.rows.find((row) => row.kind === gc)?.on === false;
   return (
     <section class="timeline" id="timeline" aria-label="time line" data-from={Math.round((last - span) * 1_000)} data-to={history.time.at(-1)}>
-      <figure>
+      <figure data-picture="threads by state over time">
         <figcaption title={`the last ${duration((last - first) * 1e9)}; the scale is logarithmic; click or drag to see that moment, with Ctrl or Shift to compare with it`}>
           <b>threads</b>
           {counts.map((l) => (
@@ -89,7 +92,7 @@ export function Timeline({ state, store }: { state: State; store: Store }) {
           {when !== undefined && hovers && <span class="dim">at {recorded ? exactly(when) : clock(when)}</span>}
         </figcaption>
         <Chart
-          label="threads by state over time, moment shown"
+          label={`threads by state over time, moment shown${lost ? "; events were lost where it is hatched" : ""}`}
           time={time}
           span={span}
           lines={counts}
@@ -103,19 +106,24 @@ export function Timeline({ state, store }: { state: State; store: Store }) {
           <Flags flags={flags} from={last - span} span={span} go={(ms) => store.rewind(ms)} />
         </Chart>
       </figure>
-      <figure>
+      <figure data-picture="starts, ends and switches per second">
         <figcaption title={process ? `${count(process.rates.events)} events recorded per second` : undefined}>
-          <b>per second</b>
+          <b>per s</b>
           {rates.map((l) => (
             <span key={l.name} class="key">
-              <i class={l.dash ? "dash" : ""} style={{ color: `var(${l.colour})` }} /> {l.name} <b id={l.name}>{short(l.values[index] ?? 0)}</b>
+              <i class={l.dash ? "dash" : ""} style={{ color: `var(${l.colour})` }} /> {l.name} <b id={l.name}>{index < 0 ? "–" : short(l.values[index] ?? 0)}</b>
             </span>
           ))}
           {marked.map((l) => (
-            <span key={l.name} class="key marked" title={`${count(l.n)} times ${l.name} in this time line; marked at the bottom`}>
+            <span key={l.name} class="key marked" title={aboutLane(history, l.name, hovers ? index : null, gcOff)} data-lane={l.name}>
               <i class="lane" style={{ color: `var(${l.colour})` }} /> <span>{l.short}</span> <b>{short(hovers ? (history[l.name][index] ?? 0) : l.n)}×</b>
             </span>
           ))}
+          {unmarked.length > 0 && (
+            <span class="key dim" title={`off: the recorder's settings leave out ${unmarked.join(", ")}: the time line cannot mark them`}>
+              off: {lanes.filter((l) => unmarked.includes(l.name)).map((l) => l.short).join(", ")}
+            </span>
+          )}
           {lost && (
             <span class="key" title="events were not recorded there: what is shown lacks them">
               <i class="hatched" style={{ color: "var(--bad)" }} /> loss

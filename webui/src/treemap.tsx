@@ -1,6 +1,7 @@
 import "./treemap.css";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { change, count, duration, percent, short } from "./format";
+import { PictureButton } from "./picturebutton";
 import type { ScopeRow } from "./protocol";
 import type { Route } from "./route";
 import { children } from "./scoperows";
@@ -100,7 +101,7 @@ export function Treemap({ state, chosen, choose, go }: MapProps) {
   const root = rows[at];
   const changeOver = state.process?.snapshot.changeOver ?? 0;
   return (
-    <div class="map">
+    <div class="map" data-picture="treemap of scopes">
       <p class="map-look">
         <select aria-label="area of boxes" value={look.area} onChange={(e) => go(writeLook({ ...look, area: e.currentTarget.value === "wait" ? "wait" : "threads" }))}>
           <option value="threads">area: threads</option>
@@ -119,8 +120,9 @@ export function Treemap({ state, chosen, choose, go }: MapProps) {
             all scopes
           </button>
         )}
+        <PictureButton />
       </p>
-      <div class="map-boxes" ref={ref} role="tree" aria-label={`scopes below ${root?.path ?? "root"}, the area is ${look.area === "wait" ? "the time waited in sum" : "threads"}`} tabIndex={0} aria-activedescendant={chosen && `box-${chosen}`}>
+      <div class="map-boxes" data-drawn ref={ref} role="tree" aria-label={`scopes below ${root?.path ?? "root"}, the area is ${look.area === "wait" ? "the time waited in sum" : "threads"}`} tabIndex={0} aria-activedescendant={chosen && `box-${chosen}`}>
         <svg width={room.w} height={room.h} role="presentation">
           {cells.map((c) => (
             <CellView key={`${c.row.key} ${c.kind}`} cell={c} state={state} look={look} chosen={c.kind === "scope" && c.row.key === chosen} choose={choose} go={go} />
@@ -271,7 +273,7 @@ function Legend({ look, over }: { look: Look; over: number }) {
       ]
     : [0, 0.25, 0.5, 0.75, 1].map((s) => [mix(`--state-${look.colour}`, 4 + 41 * s), `${100 * s} %`]);
   return (
-    <p class="map-legend">
+    <p class="map-legend" data-drawn>
       {boxes.map(([colour, words], i) => (
         <span key={i}>
           <i style={{ background: colour }} aria-hidden="true" />

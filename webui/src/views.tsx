@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
 import { Diff } from "./diff";
+import { Durable } from "./durable";
 import { Flame } from "./flame";
 import { CallGraph } from "./graph";
 import { Groups } from "./groups";
@@ -21,6 +22,7 @@ export interface View {
   title: string;
   about: string; // one sentence for the help, no full stop
   show: (props: ViewProps) => JSX.Element;
+  when?: (state: State) => boolean; // it has a tab; else always
 }
 
 /** The views of the middle, in the order of their tabs. The first is the one that shows when the URL names none. */
@@ -30,6 +32,7 @@ export const views: [View, ...View[]] = [
   { name: "graph", title: "Call graph", about: "all stacks merged to boxes of calls without branches; around one function its callers and callees", show: CallGraph },
   { name: "waits", title: "Waits", about: "who waits for whom, those that wait for each other first", show: Waits },
   { name: "diff", title: "What changed", about: "scopes and stacks that are new, gone, grew or shrank since a moment", show: Diff },
+  { name: "durable", title: "Durable", about: "threads that outlive their process: what they do or wait for, oldest first, and the history of one", show: Durable, when: (state) => (state.process?.durable ?? 0) > 0 },
 ];
 
 /** chosenView is the view that the route names. */
@@ -40,10 +43,11 @@ export function chosenView(state: State): View {
 /** Tabs are the titles of all views, of which one is chosen. */
 export function Tabs({ state, store }: { state: State; store: Store }) {
   const chosen = chosenView(state);
-  if (views.length === 1) return <>{chosen.title}</>;
+  const shown = views.filter((v) => v === chosen || !v.when || v.when(state));
+  if (shown.length === 1) return <>{chosen.title}</>;
   return (
     <span class="tabs" role="tablist" aria-label="views of the threads">
-      {views.map((v) => (
+      {shown.map((v) => (
         <button
           key={v.name}
           type="button"
@@ -55,7 +59,7 @@ export function Tabs({ state, store }: { state: State; store: Store }) {
           onClick={() => store.go({ view: v === views[0] ? "" : v.name })}
           onKeyDown={(e) => {
             const by = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
-            const to = views[(views.indexOf(chosen) + by + views.length) % views.length];
+            const to = shown[(shown.indexOf(chosen) + by + shown.length) % shown.length];
             if (by === 0 || !to) return;
             e.preventDefault();
             e.stopPropagation();

@@ -1,11 +1,15 @@
 import "./waits.css";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Circle } from "./circle";
 import { commandLine } from "./command";
 import { api, useDocument } from "./document";
 import type { Deadlock, Keeper, Member, Orphan, Stack, Thing, WaitGroup, Waits as WaitsDocument } from "./documents";
 import { whyEmpty } from "./empty";
+import { Still } from "./findings";
 import { base, clock, count, duration, leaf } from "./format";
 import { Frames } from "./frames";
+import { addKeys } from "./keys";
+import { next } from "./listkeys";
 import { settled } from "./settled";
 import { Command, Empty, Panel } from "./panel";
 import { PartyLink, pathOf } from "./party";
@@ -47,7 +51,7 @@ export function Waits({ state, store, active, activate, tabs }: ViewProps) {
         w && (
           <>
             {count(w.waiting - w.goroutines)} of {count(w.threads)} threads {within && `in ${scope?.name ?? ""} `}wait for others
-            {w.goroutines > 0 && `, and ${count(w.goroutines)} goroutines`} · at {clock(waits.at)}
+            {w.goroutines > 0 && `, and ${count(w.goroutines)} goroutines`} · at {clock(Date.parse(w.as_of))}
           </>
         )
       }
@@ -58,34 +62,105 @@ export function Waits({ state, store, active, activate, tabs }: ViewProps) {
       {waits.error && (
         <p class="refused">
           {waits.error}
-          {waits.attempt && <span class="dim"> Try: {waits.attempt}</span>}
+          {waits.attempt && <span class="dim"> (try: {waits.attempt})</span>}
         </p>
       )}
-      {!w ? <Empty>{whyEmpty(state) || (past ? "Who waits for whom is known of the present only: of the past groups of threads are kept." : waits.error ? "" : "Reading who waits for whom …")}</Empty> : <All w={w} state={state} store={store} recorded={recorded} />}
+      {!w ? <Empty>{past && state.process && !state.process.missing ? "Who waits for whom is known of the present only: of the past groups of threads are kept." : whyEmpty(state) || (waits.error ? "" : "Reading who waits for whom …")}</Empty> : <All w={w} state={state} store={store} recorded={recorded} />}
     </Panel>
   );
 }
 
+/** What the keyboard moves in the waits that are shown. */
+interface Row {
+  key: string;
+  thread: number | string | undefined; // of who keeps the others waiting, or else waits longest
+}
+interface Walker {
+  rows: Row[];
+  chosen: string;
+  choose: (key: string) => void;
+}
+let walker: Walker | null = null;
+
+function step(by: number): void {
+  if (!walker) return;
+  const to = walker.rows[next(walker.rows.findIndex((r) => r.key === walker?.chosen), by, walker.rows.length)];
+  if (to) walker.choose(to.key);
+}
+
+function chosenRow(): Row | undefined {
+  return walker?.rows.find((r) => r.key === walker?.chosen);
+}
+
+addKeys(
+  { keys: ["j", "ArrowDown"], words: "what is waited for next", place: "waits", foot: true, act: () => step(+1) },
+  { keys: ["k", "ArrowUp"], words: "what is waited for before", place: "waits", foot: true, act: () => step(-1) },
+  { keys: ["Home"], words: "the first that is waited for", place: "waits", act: () => step(-Infinity) },
+  { keys: ["End"], words: "the last that is waited for", place: "waits", act: () => step(+Infinity) },
+  { keys: ["Enter"], words: "to the thread that has it, or waits longest", place: "waits", foot: true, when: () => !!chosenRow()?.thread, act: ({ store }) => store.go({ thread: String(chosenRow()?.thread ?? "") }) },
+  {
+    keys: ["ArrowRight", "ArrowLeft"],
+    words: "show or hide the stacks",
+    place: "waits",
+    act: () => {
+      const all = [...document.querySelectorAll<HTMLDetailsElement>("#waits [aria-current=true] details")];
+      const open = all.some((d) => !d.open);
+      for (const d of all) d.open = open;
+    },
+  },
+);
+
+/** keyed gives things keys that stay theirs when others come and go. */
+function keyed<T>(all: T[], name: (of: T) => string): { key: string; of: T }[] {
+  const seen = new Map<string, number>();
+  return all.map((of) => {
+    const n = seen.get(name(of)) ?? 0;
+    seen.set(name(of), n + 1);
+    return { key: `${name(of)} ${n}`, of };
+  });
+}
+
 function All({ w, state, store, recorded }: { w: WaitsDocument; state: State; store: Store; recorded: boolean }) {
+  const cycles = keyed(w.deadlocks, (d) => `deadlock ${d.members[0]?.thread ?? ""}`);
+  const groups = keyed(w.groups, (g) => `${g.for.kind} ${g.for.id ?? ""} ${g.for.name ?? ""} ${pathOf(g.scope)}`);
+  const [chosen, choose] = useState("");
+  const box = useRef<HTMLDivElement>(null);
+  // Before the next key can come.
+  useLayoutEffect(() => {
+    const rows = [...cycles.map(({ key, of }) => ({ key, thread: of.members[0]?.thread })), ...groups.map(({ key, of }) => ({ key, thread: of.holders?.find((h) => h.thread)?.thread ?? of.example.thread }))];
+    const mine: Walker = { rows, chosen, choose };
+    walker = mine;
+    return () => {
+      if (walker === mine) walker = null;
+    };
+  });
+  useLayoutEffect(() => box.current?.querySelector("[aria-current=true]")?.scrollIntoView({ block: "nearest" }), [chosen]);
   const others = Object.entries(w.others).sort((a, b) => b[1] - a[1]);
   return (
-    <div class="waits">
+    <div class="waits" ref={box}>
       {recorded && (state.route.filter !== "" || state.route.scope !== "") && <p class="rest">These are the waits of all threads: a file has no others.</p>}
       {(w.incomplete ?? []).map((why) => (
         <p key={why} class="rest">
           incomplete: {why}
         </p>
       ))}
-      {w.deadlocks.map((d, i) => (
-        <Cycle key={i} number={i + 1} of={d} stacks={w.stacks} store={store} />
+      {cycles.map(({ key, of }, i) => (
+        <Cycle key={key} number={i + 1} of={of} stacks={w.stacks} store={store} chosen={key === chosen} choose={() => choose(key)} />
       ))}
-      {w.groups.length === 0 && <Empty>None {state.route.filter ? "of those that the filter matches " : ""}waits for what others hold or do.</Empty>}
+      {others.length > 0 && (
+        <p class="rest">
+          {count(others.reduce((sum, [, n]) => sum + n, 0))} others wait for nothing that somebody holds: {others.map(([name, n]) => `${name} ${count(n)}`).join(", ")}
+        </p>
+      )}
+      {w.groups.length === 0 && <Empty>{w.threads === 0 && state.route.filter ? "No thread matches the filter." : <>None {state.route.filter ? "of those that the filter matches " : ""}waits for what others hold or do.</>}</Empty>}
       {w.groups.length > 0 && (
-        <ul class="wait-groups" aria-label="what is waited for">
-          {w.groups.map((g, i) => (
-            <Group key={i} g={g} stacks={w.stacks} store={store} />
-          ))}
-        </ul>
+        <Still>
+          <ul class="wait-groups" aria-label="what is waited for">
+            {groups.map(({ key, of }) => (
+              <Group key={key} g={of} stacks={w.stacks} store={store} chosen={key === chosen} choose={() => choose(key)} />
+            ))}
+          </ul>
+        </Still>
       )}
       {w.rest.groups > 0 && (
         <p class="rest">
@@ -93,19 +168,21 @@ function All({ w, state, store, recorded }: { w: WaitsDocument; state: State; st
         </p>
       )}
       {w.orphans.length > 0 && <Orphans of={w.orphans} store={store} />}
-      {others.length > 0 && (
-        <p class="rest">
-          {count(others.reduce((sum, [, n]) => sum + n, 0))} others wait for nothing that somebody holds: {others.map(([name, n]) => `${name} ${count(n)}`).join(", ")}
-        </p>
-      )}
     </div>
   );
 }
 
-function Cycle({ number, of, stacks, store }: { number: number; of: Deadlock; stacks: Stack[]; store: Store }) {
+interface RowProps {
+  stacks: Stack[];
+  store: Store;
+  chosen: boolean; // the keyboard is at it
+  choose: () => void;
+}
+
+function Cycle({ number, of, stacks, store, chosen, choose }: RowProps & { number: number; of: Deadlock }) {
   const size = of.threads + of.goroutines;
   return (
-    <section class="cycle" aria-label={`deadlock ${number}`}>
+    <section class="cycle" aria-label={`deadlock ${number}`} aria-current={chosen} onClick={choose}>
       <h3>
         <svg class="severity-error" viewBox="0 0 10 10" width="11" height="11" aria-hidden="true">
           <path d="M5 .4l4.8 9H.2z" fill="currentColor" />
@@ -152,11 +229,11 @@ function At({ stack, label }: { stack: Stack | undefined; label: string }) {
   );
 }
 
-function Group({ g, stacks, store }: { g: WaitGroup; stacks: Stack[]; store: Store }) {
+function Group({ g, stacks, store, chosen, choose }: RowProps & { g: WaitGroup }) {
   const holders = g.holders ?? [];
   const more = (g.held ?? 0) - holders.length;
   return (
-    <li data-thing={thingOf(g.for)}>
+    <li data-thing={thingOf(g.for)} aria-current={chosen} onClick={choose}>
       <div class="thing">
         <b class="number">{count(g.count)}</b>
         <span>

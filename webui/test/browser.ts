@@ -39,8 +39,38 @@ const listeners: Record<string, (() => void)[]> = {};
 
 /** go changes the address as a user does. */
 export function go(hash: string): void {
-  address.hash = hash;
+  entries.splice(place + 1, Infinity, { hash, state: null });
+  arrive(place + 1);
+}
+
+/** What the browser has in its history. */
+export const entries: { hash: string; state: unknown }[] = [{ hash: "", state: null }];
+let place = 0;
+
+function arrive(at: number): void {
+  place = at;
+  address.hash = entries[place]?.hash ?? "";
   for (const f of listeners["hashchange"] ?? []) f();
+}
+
+const history = {
+  get state(): unknown {
+    return entries[place]?.state ?? null;
+  },
+  replaceState: (state: unknown, _: string, to: string) => {
+    entries[place] = { hash: (address.hash = to.includes("#") ? to.slice(to.indexOf("#")) : ""), state };
+  },
+  pushState: (state: unknown, _: string, to: string) => {
+    entries.splice(++place, Infinity);
+    history.replaceState(state, _, to);
+  },
+  back: () => void timer(() => arrive(Math.max(0, place - 1)), 5), // a browser takes its time too
+};
+
+/** back is the button of the browser. */
+export function back(): Promise<void> {
+  history.back();
+  return pause(20);
 }
 
 export const address = { href: "http://127.0.0.1:7070/debug/vt/", protocol: "http:", pathname: "/debug/vt/", search: "", hash: "" };
@@ -69,7 +99,7 @@ function ownTimeout(f: () => void, ms?: number): unknown {
 Object.assign(globalThis, {
   setTimeout: ownTimeout,
   location: address,
-  history: { replaceState: (_: null, __: string, to: string) => (address.hash = to.includes("#") ? to.slice(to.indexOf("#")) : "") },
+  history,
   document: { hidden: false, addEventListener: () => {}, getElementById: () => null, documentElement: { dataset: {} } },
   addEventListener: (name: string, f: () => void) => (listeners[name] ??= []).push(f),
   IntersectionObserver: Nothing,
