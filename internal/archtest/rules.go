@@ -33,14 +33,32 @@ var (
 // rules are the arrows of DESIGN.md, section 2.
 var rules = []rule{
 	{
-		of:  []string{"runtime/..."},
-		may: []string{"runtime/...", "internal/invariant", "github.com/petermattis/goid", "golang.org/x/sys/..."},
-		why: "a program that only wants threads compiles only the runtime; each need is a decision of its own",
+		of:     []string{"runtime/..."},
+		except: []string{"runtime/durable/jetstream/..."},
+		may:    []string{"runtime/...", "internal/invariant", "github.com/petermattis/goid", "golang.org/x/sys/..."},
+		why:    "a program that only wants threads compiles only the runtime; each need is a decision of its own",
 	},
 	{
 		of:  []string{"runtime/flight/..."},
 		may: []string{"runtime/flight/...", "internal/invariant", "golang.org/x/sys/..."},
 		why: "the flight file is the meeting point of runtime and observers: it knows neither",
+	},
+	{
+		of:     []string{"..."},
+		except: []string{"runtime/durable/jetstream/...", "fixtures/..."},
+		not:    []string{"github.com/nats-io/...", "runtime/durable/jetstream/..."},
+		why:    "the store of many machines is a module of its own: a program that has none of it does not compile NATS",
+	},
+	{
+		of:     []string{"runtime/durable/jetstream/..."},
+		except: []string{"runtime/durable/jetstream/cmd/..."},
+		not:    observers,
+		why:    "the store of many machines is of the runtime; its command vtstream prints for vtdump what it reads",
+	},
+	{
+		of:  []string{"runtime/durable/journal/..."},
+		may: []string{"runtime/durable/journal/..."},
+		why: "what is kept of a thread is read where no thread can run",
 	},
 	{
 		of:     []string{"runtime/..."},
@@ -51,8 +69,8 @@ var rules = []rule{
 	{
 		of:     observers,
 		except: []string{"cmd/vtserve", "tracing/otel/propagate"}, // the latter is for programs, which it makes record more
-		not:    []string{"runtime/continuation/...", "runtime/sched/...", "runtime/vthread/...", "runtime/structured/...", "runtime/vsync/...", "runtime/vhttp/...", "runtime/vnet/...", "runtime/vfile/...", "runtime/durable/...", "runtime/vttest/...", "runtime/internal/..."},
-		why:    "observers meet the runtime in runtime/flight alone, so that they work without the process",
+		not:    []string{"runtime/continuation/...", "runtime/sched/...", "runtime/vthread/...", "runtime/structured/...", "runtime/vsync/...", "runtime/vhttp/...", "runtime/vnet/...", "runtime/vfile/...", "runtime/durable", "runtime/vttest/...", "runtime/internal/..."},
+		why:    "observers meet the runtime in runtime/flight, and in runtime/durable/journal, alone, so that they work without the process",
 	},
 	{
 		of:  []string{"cmd/vtserve"},
@@ -131,7 +149,7 @@ var rules = []rule{
 	},
 	{
 		of:     []string{"..."},
-		except: []string{"internal/leaktest", "internal/childtest", "runtime/vttest/...", "runtime/sched/schedtest", "runtime/flight/flighttest", "agent/agenttest", "dump/dumptest", "fixtures/backends/backendtest"},
+		except: []string{"internal/leaktest", "internal/childtest", "internal/tmpfstest", "runtime/vttest/...", "runtime/sched/schedtest", "runtime/flight/flighttest", "agent/agenttest", "dump/dumptest", "fixtures/backends/backendtest"},
 		not:    []string{"std/testing/..."},
 		why:    "what tests need sits in …test packages, which no program imports",
 	},

@@ -128,6 +128,15 @@ var budgets = []budget{
 	beside("  CPU of who asks, over 1,000", "Echo/conns=1000", "cpu-ns/op", unlimited),
 	{"idle process, 10,000 connections", metric("IdleConnections/conns=10000/impl=vthread", "%CPU"), none, percent, 0.5},
 	{"  the same without any", metric("IdleConnections/conns=0/impl=vthread", "%CPU"), none, percent, unlimited},
+
+	// Issue 11.
+	{"step of a durable thread, in memory", ns("DurableStep/store=memory"), none, nanos, unlimited},
+	{"  in files, of 1 thread", metric("DurableStep/store=files/threads=1", "ns/step"), none, nanos, unlimited},
+	{"  in files, of 10,000 threads", metric("DurableStep/store=files/threads=10000", "ns/step"), none, nanos, unlimited},
+	{"  replayed", metric("DurableReplay", "ns/step"), none, nanos, 1000},
+	{"a million steps, resumed from their checkpoint", metric("DurableResume", "ms/op"), none, millis, 1000},
+	{"p99 resume of one of 100,000 that hibernate", metric("DurableHibernate", "p99-resume-ns"), none, nanos, 1_000_000},
+	{"hibernated thread / one that waits", metric("DurableMemory/state=hibernated", "B/thread"), metric("DurableMemory/state=waiting", "B/thread"), size, 0.5},
 }
 
 // notYet are the budgets that nothing here can measure, and why.
@@ -152,6 +161,9 @@ var runs = []run{
 	{[]string{"Tree", "Pairs", "Ring", "Queue", "Fairness", "Mix"}, "1x", 0},
 	{[]string{"Idle", "IdleConnections", "Timers"}, "1x", 3},
 	{[]string{"Echo"}, "1x", 0},
+	{[]string{"DurableStep", "DurableReplay"}, "200ms", 0},
+	{[]string{"DurableResume", "DurableHibernate"}, "1x", 3},
+	{[]string{"DurableMemory"}, "1x", 1}, // by itself: what others leave behind would be counted
 }
 
 // once is done for all rounds in one call: the million threads stay from one measurement to the next.

@@ -91,7 +91,7 @@ func check(wanted *regexp.Regexp, rounds, httpPairs int, out, progress io.Writer
 func (r run) pattern(chosen []budget) string {
 	var names []string
 	for _, name := range r.benchmarks {
-		if slices.ContainsFunc(chosen, func(b budget) bool { return strings.HasPrefix(b.of.Benchmark, name+"/") }) {
+		if slices.ContainsFunc(chosen, func(b budget) bool { return strings.HasPrefix(b.of.Benchmark+"/", name+"/") }) {
 			names = append(names, name)
 		}
 	}

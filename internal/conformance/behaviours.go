@@ -146,4 +146,4 @@ var groups = append([]group{
 		{"SS-07", "timed waits for futures race with their completion", tested},
 		{"SS-08", "see PK-19", tested},
 	}},
-}, later...)
+}, append(later, durable...)...)

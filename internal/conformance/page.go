@@ -19,6 +19,8 @@ A test names the behaviours that it shows in a comment line above it, so `+"`gre
 all of these tests, and prints a line for each group, `+"`GROUP passing/not-applicable/missing`"+`. A behaviour passes when all tests with its code
 ran and passed. One that waits is of a part that a later issue builds.
 
+The group DU is of the proposal's demands that no runtime has built: continuations that are cloned (C12), and serialized (C13).
+
 Go's own packages have no such inventory. What differs from those of package sync, and from x/sync's semaphore and errgroup, is told in
 [synchronizers.md](synchronizers.md) and [structured.md](structured.md).
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vtscope/vtscope/internal/leaktest"
 	"github.com/vtscope/vtscope/runtime/continuation"
+	"github.com/vtscope/vtscope/runtime/durable"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/sched"
 	"github.com/vtscope/vtscope/runtime/structured"
@@ -65,9 +66,9 @@ func (w *world) run(f func()) {
 // settle waits until th is in state s.
 func (w *world) settle(th *vthread.Thread, s flight.State) {
 	w.t.Helper()
-	for end := time.Now().Add(20 * time.Second); th.State() != s; time.Sleep(100 * time.Microsecond) {
+	for end := time.Now().Add(time.Minute); th.State() != s; time.Sleep(100 * time.Microsecond) {
 		if time.Now().After(end) {
-			w.t.Fatalf("%v for 20 s: want %v", th, s)
+			w.t.Fatalf("%v for a minute: want %v", th, s)
 		}
 	}
 }
@@ -310,10 +311,10 @@ var scenarios = []struct {
 	{name: "starvation", options: sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1, StarvedAfter: long / 2}, do: func(w *world) {
 		hold := make(chan struct{})
 		holder := w.builder().Start(func() { <-hold })
-		for end := time.Now().Add(20 * time.Second); look(w.t, w.r).kinds[flight.EventMount] == 0 && time.Now().Before(end); {
+		for end := time.Now().Add(time.Minute); look(w.t, w.r).kinds[flight.EventMount] == 0 && time.Now().Before(end); {
 		}
 		queued := w.builder().Start(func() {})
-		for end := time.Now().Add(20 * time.Second); w.fj.Stats().Figures[flight.FigureAlarms] == 0 && time.Now().Before(end); {
+		for end := time.Now().Add(time.Minute); w.fj.Stats().Figures[flight.FigureAlarms] == 0 && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}
 		close(hold)
@@ -365,9 +366,123 @@ var scenarios = []struct {
 		})
 	}, want: kinds{flight.EventSpanBegin: 1, flight.EventSpanEnd: 1, flight.EventMark: 2}},
 
+	{name: "a durable thread that hibernates", set: "durable-step=on", do: func(w *world) {
+		b := durable.Builder{Registry: errands(w.t, durable.Random), Scheduler: w.fj, HibernateAfter: time.Millisecond}
+		th := begun(w, b)
+		for end := time.Now().Add(time.Minute); th.State() != durable.Hibernated; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				w.t.Fatalf("%v for a minute: want it hibernated", th.State())
+			}
+		}
+		finished(w, th)
+	}, want: kinds{flight.EventDurableStep: 4, flight.EventDurableHibernate: 1, flight.EventDurableResume: 1, flight.EventDurableReplay: 1, flight.EventDurablePark: 0}},
+
+	{name: "a durable thread that is parked to bytes", do: func(w *world) {
+		registry := errands(w.t, durable.Random)
+		finished(w, sent(w, begun(w, durable.Builder{Registry: registry, Scheduler: w.fj}), registry))
+	}, want: kinds{flight.EventDurablePark: 1, flight.EventDurableResume: 1, flight.EventDurableReplay: 1, flight.EventDurableHibernate: 0, flight.EventDurableDivergence: 0, flight.EventDurableStep: 0}},
+
+	{name: "a durable thread that is parked to bytes while it hibernates", do: func(w *world) {
+		registry := errands(w.t, durable.Random)
+		th := begun(w, durable.Builder{Registry: registry, Scheduler: w.fj, HibernateAfter: time.Millisecond})
+		for end := time.Now().Add(time.Minute); th.State() != durable.Hibernated; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				w.t.Fatalf("%v for a minute: want it hibernated", th.State())
+			}
+		}
+		finished(w, sent(w, th, registry))
+	}, want: kinds{flight.EventDurableHibernate: 1, flight.EventDurableLeave: 1, flight.EventDurablePark: 1, flight.EventDurableResume: 1}},
+
+	{name: "a durable thread whose code has changed", do: func(w *world) {
+		changed := errands(w.t, func(t *durable.Thread) uint64 { return uint64(durable.Now(t).Unix()) })
+		th := sent(w, begun(w, durable.Builder{Registry: errands(w.t, durable.Random), Scheduler: w.fj}), changed)
+		if err := th.Join(); !errors.As(err, new(*durable.Divergence)) {
+			w.t.Errorf("got %v, want a divergence", err)
+		}
+	}, want: kinds{flight.EventDurableDivergence: 1, flight.EventDurablePark: 1}},
+
+	{name: "checkpoints", do: func(w *world) {
+		registry := durable.NewRegistry()
+		progress := durable.Checkpoint[int]{Name: "progress", Version: 1}
+		durable.Register(registry, "count", func(t *durable.Thread, upTo int) (int, error) {
+			n, _ := progress.Restore(t)
+			for ; n < upTo; n++ {
+				_ = durable.Random(t)
+				progress.Save(t, n)
+			}
+			return n, nil
+		})
+		th, err := durable.Builder{Registry: registry, Scheduler: w.fj}.Start("count", 3)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if err := th.Join(); err != nil {
+			w.t.Error(err)
+		}
+	}, want: kinds{flight.EventDurableCheckpoint: 3}},
+
+	{name: "leases that move", do: func(w *world) {
+		for range 2 { // who takes them is a module of its own: runtime/durable/jetstream
+			flight.Default().LeaseMoved(flight.LeaseMove{Thread: "errand", Body: "errand", From: "a", To: "b"})
+		}
+	}, want: kinds{flight.EventDurableLease: 2}},
+
 	{name: "changed settings", do: func(w *world) {
 		flight.Default().SetSettings(flight.DefaultSettings())
 	}, want: kinds{flight.EventSettings: 1}},
+}
+
+// errands has a body that does three steps, waits for a signal, and returns.
+func errands(t *testing.T, step func(*durable.Thread) uint64) *durable.Registry {
+	t.Helper()
+	registry := durable.NewRegistry()
+	durable.Register(registry, "errand", func(t *durable.Thread, _ int) (string, error) {
+		for range 3 {
+			_ = step(t)
+		}
+		return durable.Await[string](t, "go on"), nil
+	})
+	return registry
+}
+
+// begun starts an errand and waits until it awaits its signal.
+func begun(w *world, b durable.Builder) *durable.Thread {
+	w.t.Helper()
+	th, err := b.Start("errand", 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); len(th.Steps()) < 4; time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(end) {
+			w.t.Fatalf("%d steps for a minute, want 4", len(th.Steps()))
+		}
+	}
+	return th
+}
+
+// sent parks a thread to bytes, and lets it go on from them.
+func sent(w *world, th *durable.Thread, registry *durable.Registry) *durable.Thread {
+	w.t.Helper()
+	bytes, err := th.ParkAndSerialize()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	th, err = durable.DeserializeAndUnpark(bytes, registry, w.fj)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return th
+}
+
+// finished gives an errand its signal and waits for its end.
+func finished(w *world, th *durable.Thread) {
+	w.t.Helper()
+	if err := th.Signal("go on", "now"); err != nil {
+		w.t.Fatal(err)
+	}
+	if got, err := durable.Result[string](th); got != "now" || err != nil {
+		w.t.Errorf("got %q, %v", got, err)
+	}
 }
 
 // TL-06: the scenario "locals"
@@ -411,6 +526,7 @@ func TestEveryKindIsCountedAsOftenAsItHappens(t *testing.T) {
 	elsewhere := []flight.Kind{
 		flight.EventNone, flight.EventMore,
 		flight.EventDeadlock,                       // of the debug build: runtime/flight
+		flight.EventGC,                             // as often as Go collects: runtime/flight, against Go's statistics
 		flight.EventSteal, flight.EventCompensated, // below, against figures
 		flight.EventCarrierStart, flight.EventCarrierStop, // below
 	}
@@ -448,7 +564,7 @@ func TestEventsOfASchedulerAreAsManyAsItsFiguresSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := vthread.Builder{Scheduler: fj}
-	for end := time.Now().Add(20 * time.Second); (fj.Stats().Figures[flight.FigureSteals] == 0 || fj.Stats().Figures[flight.FigureCompensations] == 0) && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); (fj.Stats().Figures[flight.FigureSteals] == 0 || fj.Stats().Figures[flight.FigureCompensations] == 0) && time.Now().Before(end); {
 		_ = b.Start(func() { // one carrier has much to do, and the other takes some
 			var all []*vthread.Thread
 			for range 50 {
@@ -547,9 +663,9 @@ func TestScopesAddUpWhatTheirThreadsUsed(t *testing.T) {
 
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not after 20 s", what)
+			t.Fatalf("%s: not after a minute", what)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // patience is how long things may take to end after the last test.
-const patience = 5 * time.Second
+const patience = 20 * time.Second
 
 // An Option changes what [Main] looks for.
 type Option func(*options)

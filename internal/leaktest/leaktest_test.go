@@ -38,7 +38,7 @@ func TestAGoroutineThatIsLeftIsFound(t *testing.T) {
 
 func TestAParkedThreadIsFound(t *testing.T) {
 	thread := vthread.Start(func() { vthread.Park() })
-	for deadline := time.Now().Add(10 * time.Second); thread.State() != flight.StateParked && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); thread.State() != flight.StateParked && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	if got := left(t, options{}); !strings.Contains(got, "vthread.Park(") {
@@ -53,7 +53,7 @@ func TestAParkedThreadIsFound(t *testing.T) {
 
 func TestAnArmedTimerIsFound(t *testing.T) {
 	thread := vthread.Start(func() { vthread.Sleep(time.Hour) })
-	for deadline := time.Now().Add(10 * time.Second); thread.State() != flight.StateTimedParked && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); thread.State() != flight.StateTimedParked && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	if got := left(t, options{}); !strings.Contains(got, "timer of sleeps and timed parks: 1 armed") {

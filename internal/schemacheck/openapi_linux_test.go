@@ -35,8 +35,8 @@ type operation struct {
 	Responses   map[string]struct{ Content map[string]any }
 }
 
-// served is a vtserve that follows a fixture in a deadlock.
-type served struct{ url, pid string }
+// served is a vtserve that follows a fixture in a deadlock, and one with durable threads.
+type served struct{ url, pid, durable string }
 
 func serveFixture(t *testing.T) served {
 	t.Helper()
@@ -46,7 +46,7 @@ func serveFixture(t *testing.T) served {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	bin := t.TempDir()
-	for _, pkg := range []string{"./cmd/vtserve", "./fixtures/deadlock"} {
+	for _, pkg := range []string{"./cmd/vtserve", "./fixtures/deadlock", "./fixtures/errands"} {
 		build := exec.Command("go", "build", "-o", bin, pkg)
 		build.Dir = top
 		if out, err := build.CombinedOutput(); err != nil {
@@ -60,6 +60,12 @@ func serveFixture(t *testing.T) served {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = fixture.Process.Kill(); _ = fixture.Wait() })
+	errands := exec.Command(filepath.Join(bin, "errands"), "-dir", filepath.Join(bin, "threads"))
+	errands.Env = env
+	if err := errands.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errands.Process.Kill(); _ = errands.Wait() })
 	server := exec.Command(filepath.Join(bin, "vtserve"), "--addr", "127.0.0.1:0", "--incidents", filepath.Join(bin, "incidents"), "--marks", filepath.Join(bin, "vtdump.marks"))
 	server.Env = env
 	server.Stderr = os.Stderr
@@ -76,18 +82,19 @@ func serveFixture(t *testing.T) served {
 	if err != nil || address == "" {
 		t.Fatalf("vtserve said %q, %v; want its address", line, err)
 	}
-	s := served{address, strconv.Itoa(fixture.Process.Pid)}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	s := served{address, strconv.Itoa(fixture.Process.Pid), strconv.Itoa(errands.Process.Pid)}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		r, err := http.Get(s.url + "/api/v1/processes/" + s.pid + "/waits?format=text")
 		if err == nil {
 			body, _ := io.ReadAll(r.Body)
 			r.Body.Close()
-			if bytes.Contains(body, []byte("wait for each other")) && answersFrom(s.url+"/api/v1/processes/"+s.pid+"/diff?of="+s.pid) {
+			if bytes.Contains(body, []byte("wait for each other")) && answersFrom(s.url+"/api/v1/processes/"+s.pid+"/diff?of="+s.pid) &&
+				answersFrom(s.url+"/api/v1/processes/"+s.durable+"/durable/order-3") {
 				return s // there was a snapshot too
 			}
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the fixture is in no deadlock after 30 s: %v", err)
+			t.Fatalf("the fixture is in no deadlock after a minute: %v", err)
 		}
 	}
 }
@@ -156,6 +163,9 @@ func TestAnswersAreAsTheDescriptionOfTheInterfaceSays(t *testing.T) {
 			at := template
 			if template == "/api/v1/processes/{pid}/recording" && method == "get" { // of what is over
 				at = strings.ReplaceAll(at, "{pid}", shown)
+			}
+			if strings.Contains(template, "/durable") {
+				at = strings.NewReplacer("{pid}", s.durable, "{thread}", "order-3").Replace(at)
 			}
 			formats := []string{""}
 			for _, p := range op.Parameters {

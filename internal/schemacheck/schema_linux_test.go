@@ -1,6 +1,7 @@
 package schemacheck
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"os"
@@ -27,7 +28,7 @@ func TestDocumentsAreAsTheSchemaSays(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	bin := t.TempDir()
-	for _, pkg := range []string{"./cmd/vtdump", "./fixtures/deadlock"} {
+	for _, pkg := range []string{"./cmd/vtdump", "./fixtures/deadlock", "./fixtures/errands"} {
 		build := exec.Command("go", "build", "-o", bin, pkg)
 		build.Dir = top
 		if out, err := build.CombinedOutput(); err != nil {
@@ -41,6 +42,21 @@ func TestDocumentsAreAsTheSchemaSays(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = child.Process.Kill(); _ = child.Wait() })
 	pid := strconv.Itoa(child.Process.Pid)
+	threads := filepath.Join(bin, "threads")
+	errands := exec.Command(filepath.Join(bin, "errands"), "-dir", threads)
+	errands.Env = child.Env
+	ready, err := errands.StdoutPipe()
+	if err == nil {
+		err = errands.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errands.Process.Kill(); _ = errands.Wait() })
+	if line, err := bufio.NewReader(ready).ReadString('\n'); err != nil {
+		t.Fatalf("errands said %q, %v", line, err)
+	}
+	durable := strconv.Itoa(errands.Process.Pid)
 	vtdump := func(args ...string) ([]byte, error) {
 		c := exec.Command(filepath.Join(bin, "vtdump"), args...)
 		c.Env = child.Env
@@ -51,12 +67,12 @@ func TestDocumentsAreAsTheSchemaSays(t *testing.T) {
 		}
 		return out, err
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if out, err := vtdump("waits", pid); err == nil && bytes.Contains(out, []byte("wait for each other")) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the fixture is in no deadlock after 30 s")
+			t.Fatal("the fixture is in no deadlock after a minute")
 		}
 	}
 	t.Run("jdk", func(t *testing.T) {
@@ -76,7 +92,7 @@ func TestDocumentsAreAsTheSchemaSays(t *testing.T) {
 	first := filepath.Join(bin, "first.json")
 	calls := [][]string{
 		{pid}, {pid, "--by", "scope,state,stack"}, {pid, "--group", "1"}, {pid, "--thread", "1"}, {"scheduler", pid}, {"waits", pid}, {"findings", pid, "--growth", "100ms"},
-		{"diff", first, pid}, {"check", pid, "--no-deadlock"},
+		{"diff", first, pid}, {"check", pid, "--no-deadlock"}, {"durable", durable}, {"durable", threads, "--filter", "failed>0"}, {"durable", durable, "order-3"}, {"durable", threads, "import-1"},
 	}
 	for i, args := range calls {
 		out, err := vtdump(append(args, "--json")...)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/tmpfstest"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/flight/flighttest"
 )
@@ -121,27 +121,10 @@ func fillUp(file string) {
 
 // tmpfsOf mounts a tmpfs of that size.
 func tmpfsOf(bytes int) func(*testing.T) string {
-	return func(t *testing.T) string { return filepath.Join(mount(t, bytes, 0), "flight") }
+	return func(t *testing.T) string { return filepath.Join(tmpfstest.Mount(t, bytes, 0), "flight") }
 }
 
-func readOnly(t *testing.T) string { return mount(t, 64<<20, syscall.MS_RDONLY) }
-
-func mount(t *testing.T, bytes int, flags uintptr) string {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to mount a tmpfs")
-	}
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", flags, fmt.Sprintf("size=%d,mode=0700", bytes)); err != nil {
-		t.Skipf("needs the right to mount a tmpfs: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
+func readOnly(t *testing.T) string { return tmpfstest.Mount(t, 64<<20, syscall.MS_RDONLY) }
 
 func othersDir(t *testing.T) string {
 	dir := flighttest.Dir(t)
