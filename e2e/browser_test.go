@@ -63,6 +63,7 @@ func startChromium() {
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("hide-scrollbars", true),
 		chromedp.Flag("js-flags", "--expose-gc"),
+		chromedp.Flag("blink-settings", "primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"), // there is a mouse
 	)
 	ctx, release := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, end := chromedp.NewContext(ctx)

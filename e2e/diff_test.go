@@ -58,6 +58,25 @@ func TestWhatGrewSinceAMarkLeadsToItsThreads(t *testing.T) {
 		b.until("no marks", `document.querySelector("#diff .marks").innerText.includes("none")`)
 	})
 
+	b.step("without a mark", func() {
+		b.do(chromedp.Navigate(fmt.Sprintf("%s#process=%d&view=diff", url, pid)))
+		b.until("moments to compare with at once", `[...document.querySelectorAll("#diff .choose button")].some(x => x.textContent === "10 s ago")`)
+		b.text(`String([...document.querySelectorAll("#diff .choose button")].find(x => x.textContent === "10 s ago").click())`)
+		b.until("the scope that grew", `location.hash.includes("from=") && document.querySelector('#diff .diff-row[data-change="grew"][data-path="server"]')`)
+		b.do(chromedp.Navigate(fmt.Sprintf("%s#process=%d", url, pid)))
+		b.until("the groups", `groups().length > 0`)
+		b.do(chromedp.KeyEvent("d"))
+		b.until("the last minute, or what is known of it", `document.querySelector("#toast").textContent.startsWith("no moment is marked: compared with ") && location.hash.includes("from=") && document.querySelector("#diff .diff-row")`)
+		b.audited("what changed")
+	})
+
+	b.step("since a finding", func() {
+		b.do(chromedp.Navigate(fmt.Sprintf("%s#process=%d", url, pid)))
+		b.until("a scope that grows", `[...document.querySelectorAll('#findings li[data-check="scope-growth"] .more button')].find(x => x.textContent === "what changed since")`)
+		b.text(`String([...document.querySelectorAll('#findings li[data-check="scope-growth"] .more button')].find(x => x.textContent === "what changed since").click())`)
+		b.until("it in what changed", `location.hash.includes("view=diff") && location.hash.includes("from=") && document.querySelector('#diff .diff-row[data-path="server"]')`)
+	})
+
 	b.step("to its threads", func() {
 		b.do(chromedp.KeyEvent("m"), chromedp.KeyEvent("d"))
 		b.until("the scope that grew", `document.querySelector('#diff .diff-row[data-change="grew"][data-path="server"]')`)

@@ -77,13 +77,14 @@ func TestAFindingLeadsToItsScopeAndGroup(t *testing.T) {
 			for check, scope := range p.checks {
 				row := fmt.Sprintf(`#findings li[data-check="%s"]`, check)
 				b.until("a finding of "+check, fmt.Sprintf(`document.querySelector(%q)`, row))
-				b.until("its page", fmt.Sprintf(`document.querySelector(%q).innerText.includes("docs/findings/%s.md")`, row, check))
+				b.until("its page", fmt.Sprintf(`document.querySelector(%q).textContent.includes("docs/findings/%s.md")`, row, check))
 				if scope == "-" {
 					continue // who holds a carrier may do something else by now
 				}
 				b.do(chromedp.Click(chromedp.CSS(row + " button")))
 				b.until("its scope", fmt.Sprintf(`chosen("#scopes")?.dataset.path === %q`, scope))
 				b.until("its group", `chosen("#groups") && location.hash.includes("group=")`)
+				b.until("what to do, at once", fmt.Sprintf(`/What to do: .{20}/.test(document.querySelector(%q).innerText)`, row))
 			}
 			b.until("how bad it is", fmt.Sprintf(`document.querySelector("#findings h2 .severity-%s")`, p.worst))
 			if *update {

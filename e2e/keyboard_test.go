@@ -173,6 +173,7 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 		b.text(`document.querySelector("[data-export=incident] .go").focus()`)
 		b.keys("\r")
 		b.until("it taken", `document.querySelector("[data-export=incident]").innerText.includes("taken: ")`)
+		b.until("the way to it", `document.querySelector("[data-export=incident] a")?.hash.includes("panel=kept")`)
 		b.keys(escape)
 		b.until("the page again", noOverlay)
 	})

@@ -12,8 +12,8 @@ import (
 // Carriers have lanes, what runs on them leads to its thread, and pollers tell what they found.
 func TestAUserSeesTheLanesOfCarriersAndThePollers(t *testing.T) {
 	b := openBrowser(t)
-	bin, dir, addr := build(t), flights(t), freePort(t)
-	d := startDemo(t, bin, dir, addr, 2_000)
+	bin, dir := build(t), flights(t)
+	d := startDemo(t, bin, dir, anyPort, 2_000)
 	b.do(chromedp.Navigate(d.url))
 	b.until("live", `document.querySelector("#status")?.textContent === "LIVE"`)
 	b.until("a lane for each carrier", `document.querySelectorAll("#carriers .row").length > 0 && document.querySelectorAll("#carriers .row").length === document.querySelectorAll("#carriers .row .lane").length`)

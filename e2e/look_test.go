@@ -65,7 +65,7 @@ func (b *browser) await(expression string) string {
 }
 
 // flaws is a function that returns what a user would call broken about the layout of a page: it is wider than its window, boxes lie over each other, a text is cut off
-// and nothing tells so.
+// and nothing tells so, or a number is.
 const flaws = `
 const flaws = () => {
 	const found = [];
@@ -121,6 +121,12 @@ const flaws = () => {
 			if (s.position === "fixed") break;
 		}
 	}
+	// Three points may stand for the end of a text, and never for that of a number.
+	for (const e of (over ?? document.body).querySelectorAll(".number, .share, .change, .wait, .id, td.n, .figures dd")) {
+		if (!e.checkVisibility() || !e.textContent.trim() || getComputedStyle(e).overflowX === "visible") continue;
+		range.selectNodeContents(e);
+		if (range.getBoundingClientRect().width > e.getBoundingClientRect().width + 0.05) told.add(name(e) + " ends early: " + JSON.stringify(e.textContent.trim()));
+	}
 	return [...found, ...told];
 };
 `
@@ -161,8 +167,8 @@ var axe = sync.OnceValues(func() (script, why string) {
 	return string(data), ""
 })
 
-// audited reports what axe finds of WCAG 2.1, levels A and AA. It returns how many rules were applied.
-func (b *browser) audited(where string) (rules int) {
+// audited reports what axe finds of WCAG 2.1, levels A and AA, or of some rules of those. It returns how many rules were applied.
+func (b *browser) audited(where string, of ...string) (rules int) {
 	b.Helper()
 	script, why := axe()
 	if why != "" {
@@ -177,7 +183,15 @@ func (b *browser) audited(where string) (rules int) {
 		Rules int
 		Found []string
 	}
-	got := b.await(`axe.run(document, {runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}, resultTypes: ["violations"]}).then(r => JSON.stringify({
+	which := `{type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}`
+	if len(of) > 0 {
+		names, err := json.Marshal(of)
+		if err != nil {
+			b.Fatal(err)
+		}
+		which = `{type: "rule", values: ` + string(names) + `}`
+	}
+	got := b.await(`axe.run(document, {runOnly: ` + which + `, resultTypes: ["violations"]}).then(r => JSON.stringify({
 		Rules: r.passes.length + r.violations.length,
 		Found: r.violations.flatMap(v => v.nodes.slice(0, 4).map(n => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary.split("\n").slice(1, 3).join("; ").trim() + " (" + n.html.slice(0, 120) + ")")),
 	}))`)
@@ -210,7 +224,11 @@ func (b *browser) screen(name string) []byte {
 // document writes what is seen to the pictures of docs/page.md.
 func (b *browser) document(name string) {
 	b.Helper()
-	if err := os.WriteFile(filepath.Join("..", "docs", name+".png"), b.screen(name), 0o644); err != nil {
+	picture, err := small(b.screen(name))
+	if err == nil {
+		err = os.WriteFile(filepath.Join("..", "docs", name+".png"), picture, 0o644)
+	}
+	if err != nil {
 		b.Fatal(err)
 	}
 }

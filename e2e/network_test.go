@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,12 @@ type wire struct {
 	url   string
 	bytes atomic.Int64 // from the server
 	rate  atomic.Int64 // bytes a second; 0: as fast as it can
+	open  sync.Map     // connections
+}
+
+// cut breaks all connections.
+func (w *wire) cut() {
+	w.open.Range(func(c, _ any) bool { w.open.Delete(c); c.(net.Conn).Close(); return true })
 }
 
 func lay(t *testing.T, url string) *wire {
@@ -34,10 +41,9 @@ func lay(t *testing.T, url string) *wire {
 	}
 	w := &wire{url: "http://" + l.Addr().String()}
 	var all sync.WaitGroup
-	var open sync.Map
 	t.Cleanup(func() {
 		l.Close()
-		open.Range(func(c, _ any) bool { c.(net.Conn).Close(); return true })
+		w.cut()
 		all.Wait()
 	})
 	all.Go(func() {
@@ -51,8 +57,8 @@ func lay(t *testing.T, url string) *wire {
 				near.Close()
 				continue
 			}
-			open.Store(near, nil)
-			open.Store(far, nil)
+			w.open.Store(near, nil)
+			w.open.Store(far, nil)
 			all.Go(func() { io.Copy(far, near); far.Close() })
 			all.Go(func() { io.Copy(near, &slow{far, w}); near.Close() })
 		}
@@ -90,7 +96,7 @@ const useful = `document.querySelector("#status")?.textContent === "LIVE" && doc
 // On a network of 50 KB/s the page is useful, and what a click asks for comes at once.
 func TestASlowNetworkDelaysNothingButTheBeginning(t *testing.T) {
 	b := openBrowser(t)
-	d := startDemo(t, build(t), flights(t), freePort(t), 10_000)
+	d := startDemo(t, build(t), flights(t), anyPort, 10_000)
 	w := lay(t, d.url)
 	w.rate.Store(50_000)
 	b.step("the page", func() {
@@ -107,6 +113,40 @@ func TestASlowNetworkDelaysNothingButTheBeginning(t *testing.T) {
 	if bad := b.complaints(); len(bad) > 0 {
 		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))
 	}
+}
+
+// On a network that is too slow for the frames the page says how many moments it was not told, and it goes on when the network does.
+func TestAPageOnATooSlowNetworkSaysWhatWasLeftOut(t *testing.T) {
+	b := openBrowser(t)
+	d := startDemo(t, build(t), flights(t), anyPort, 10_000)
+	w := lay(t, d.url)
+	b.do(chromedp.Navigate(w.url))
+	b.until("useful", useful)
+	const out = `Number(document.querySelector("#slow")?.innerText.match(/: ([0-9,]+) moments? since/)?.[1].replaceAll(",", ""))`
+	b.step("too slow", func() {
+		w.rate.Store(3_000)
+		b.until("moments that were left out, and since when", out+` > 0 && /^network or browser too slow: [0-9]+ moments? since [0-9:]+ left out/.test(document.querySelector("#slow").innerText)`)
+		b.flawed("a slow network")
+		b.screen("slow")
+		b.until("more of them", out+` > 3`)
+		b.until("the sum in the header", `/[0-9]+ frames? lost/.test(document.querySelector("#cost").innerText)`)
+		b.until("how late the rest comes", `/ on its way|nothing has come for /.test(document.querySelector("#slow").innerText)`)
+	})
+	b.step("cut off", func() {
+		w.rate.Store(4_000) // the first frame alone takes longer than a page waits for one at first
+		before := w.bytes.Load()
+		w.cut()
+		b.until("stale", `document.querySelector("#status").textContent !== "LIVE"`)
+		began := time.Now()
+		b.until("live again", `document.querySelector("#status").textContent === "LIVE"`)
+		frame := b.text(`document.querySelector("header").innerText`)
+		b.until("other figures", fmt.Sprintf(`document.querySelector("header").innerText !== %q`, frame))
+		t.Logf("figures %.1f s after, by %d bytes", time.Since(began).Seconds(), w.bytes.Load()-before)
+	})
+	b.step("fast again", func() {
+		w.rate.Store(0)
+		b.until("nothing to say", `document.querySelector("#status").textContent === "LIVE" && !document.querySelector("#slow")`)
+	})
 }
 
 // A million threads: what crosses the network until the page is useful, and five steps to one of them.
@@ -134,6 +174,14 @@ func TestAMillionThreadsAreAFewStepsFromOne(t *testing.T) {
 			t.Errorf("%d bytes until the page is useful, want at most %d", n, 200<<10)
 		}
 		b.screen("storm")
+	})
+	b.step("the memory of vtserve", func() {
+		const most = 200 // MiB
+		told := b.text(`document.querySelector("#cost").title.match(/([0-9.]+) MiB of memory/)?.[1] ?? "not"`)
+		if got, err := strconv.ParseFloat(told, 64); err != nil || got > most {
+			t.Errorf("vtserve tells that it has %s MiB of memory, want at most %d", told, most)
+		}
+		t.Logf("vtserve has %s MiB of memory", told)
 	})
 	b.step("to one thread", func() {
 		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root/storm"]`)))

@@ -17,6 +17,13 @@ import (
 // startProgram starts a command of bin that tells an address in its first line, and ends with its standard input.
 func startProgram(t *testing.T, dir, command string, args ...string) (url string) {
 	t.Helper()
+	url, _ = startMortal(t, dir, command, args...)
+	return url
+}
+
+// startMortal is startProgram for a program that the test may kill.
+func startMortal(t *testing.T, dir, command string, args ...string) (url string, of *os.Process) {
+	t.Helper()
 	c := exec.Command(command, args...)
 	c.Env = append(os.Environ(), "VTSCOPE_DIR="+dir)
 	c.Stderr = os.Stderr
@@ -37,7 +44,7 @@ func startProgram(t *testing.T, dir, command string, args ...string) (url string
 	if err != nil || i < 0 {
 		t.Fatalf("%s said %q, %v; want its address", command, line, err)
 	}
-	return strings.TrimSpace(line[i:])
+	return strings.TrimSpace(line[i:]), c.Process
 }
 
 // The page below a prefix: as a program serves it itself, and as vtserve passes on that of another agent. Its files, its websocket and its links are found there.

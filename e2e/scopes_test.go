@@ -14,8 +14,8 @@ import (
 // The tree of scopes folds, is sorted, and becomes a map, with the keyboard alone; the address has all of it.
 func TestScopesFoldAndBecomeAMap(t *testing.T) {
 	b := openBrowser(t)
-	bin, dir, addr := build(t), flights(t), freePort(t)
-	d := startDemo(t, bin, dir, addr, 2_000)
+	bin, dir := build(t), flights(t)
+	d := startDemo(t, bin, dir, anyPort, 2_000)
 	b.do(chromedp.Navigate(d.url))
 	b.until("its scopes", `scope("root/shop/sessions")`)
 

@@ -72,7 +72,7 @@ func TestFiveStepsLeadFromAFindingToTheGuiltyLine(t *testing.T) {
 		})
 	}
 	b.step("shop", func() {
-		d := startDemo(t, build(t), flights(t), freePort(t), 10_000)
+		d := startDemo(t, build(t), flights(t), anyPort, 10_000)
 		b.do(chromedp.Navigate(d.url))
 		b.until("a thread that held its carrier", `document.querySelector("#carriers").innerText.includes("shop.roundTrip")`)
 		b.until("sessions", `scope("root/shop/sessions")`)
@@ -84,6 +84,14 @@ func TestFiveStepsLeadFromAFindingToTheGuiltyLine(t *testing.T) {
 		b.screen("steps-shop")
 		toOneThread(b, guilty)
 		b.screen("thread-shop")
+		b.do(chromedp.Navigate(d.url + "/#scope=root/shop/requests"))
+		b.until("the stack stays when those who were there for a moment have gone on", `(() => {
+			if (document.querySelector("#stack p.rest[role=status]")?.innerText.includes("This is how it was at") && document.querySelector("#stack .frames")) return true;
+			if (Date.now() - (window.asked ?? 0) > 3000) {
+				window.asked = Date.now();
+				groups().at(-1)?.click();
+			}
+		})()`)
 	})
 	if bad := b.complaints(); len(bad) > 0 {
 		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))

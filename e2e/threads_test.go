@@ -60,7 +60,7 @@ func TestADeadlockIsFollowedAroundItsCircle(t *testing.T) {
 		b.until("what it waits for", `document.querySelector("#thread").innerText.includes('mutex "b"')`)
 		b.until("its stack", `document.querySelector("#thread .frames li")?.textContent.includes("main.lockBoth")`)
 		b.until("where that is, to copy", `/\/kinds\.go:\d+$/.test(document.querySelector("#thread .frames .source").textContent)`)
-		b.until("what it did", `document.querySelector('#thread .happened tr[data-kind="park"]')?.textContent.includes("main.lockBoth")`)
+		b.until("what it did, and where", `(r => r && (r.textContent + r.nextElementSibling?.textContent).includes("main.lockBoth"))(document.querySelector('#thread .happened tr[data-kind="park"]'))`)
 		b.until("who made it", `document.querySelector('#thread .happened tr[data-kind="thread-start"] .thread-link')?.textContent.includes("main")`)
 		b.until("the command that prints the same", fmt.Sprintf(`/^vtdump %d --thread \d+ --events$/.test(document.querySelector("#thread .foot code").textContent)`, pid))
 	})

@@ -80,11 +80,17 @@ func (b *browser) show(hash string) {
 func (b *browser) settled() {
 	b.Helper()
 	b.await(`(async () => {
-		const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)));
-		for (let quiet = 0, turns = 0; quiet < 3 && turns < 60; turns++) {
+		const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(done, 30)));
+		let enough = 2;
+		if (!window.asks) { // what was asked for before is not counted: it is waited for longer
+			enough = 5;
+			const fetch = window.fetch, asks = window.asks = {open: 0};
+			window.fetch = (...a) => { asks.open++; return fetch(...a).finally(() => { asks.open--; }); };
+		}
+		for (let quiet = 0, turns = 0; quiet < enough && turns < 100; turns++) {
 			const before = performance.getEntriesByType("resource").length;
 			await frame();
-			quiet = performance.getEntriesByType("resource").length === before && !document.querySelector("[aria-busy=true]") ? quiet + 1 : 0;
+			quiet = window.asks.open === 0 && performance.getEntriesByType("resource").length === before ? quiet + 1 : 0;
 		}
 	})()`)
 }
@@ -94,7 +100,7 @@ func TestTrafficIsWrittenDownAndPlayedAgain(t *testing.T) {
 	b := openBrowser(t)
 	bin, dir := build(t), flights(t)
 	name := filepath.Join(t.TempDir(), "shop.traffic")
-	d := startDemo(t, bin, dir, freePort(t), 10_000)
+	d := startDemo(t, bin, dir, anyPort, 10_000)
 	url, stop := pages(t, "-agent", strings.TrimSuffix(d.url, "/"), "-record", name)
 	b.do(chromedp.Navigate(url))
 	b.until("live", `document.querySelector("#status")?.textContent === "LIVE" && scope("root/shop/sessions")`)
@@ -159,4 +165,42 @@ func itinerary(t *testing.T) (hashes []string) {
 		hashes = append(hashes, "#panel="+over)
 	}
 	return hashes
+}
+
+// What make ui-dev and make ui-replay promise: a change of the sources is seen at once.
+func TestThePageLoadsAgainWhenItsSourcesChange(t *testing.T) {
+	root := t.TempDir()
+	for _, part := range []string{"src", "vendor"} {
+		if err := os.CopyFS(filepath.Join(root, part), os.DirFS(filepath.Join("../webui", part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	recorded, err := filepath.Abs(traffic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := openBrowser(t)
+	url, _ := pages(t, "-root", root, "-replay", recorded)
+	b.do(chromedp.Navigate(url))
+	b.until("live", `document.querySelector("#status")?.textContent === "LIVE" && groups().length > 0`)
+	source := filepath.Join(root, "src", "footer.tsx")
+	data, err := os.ReadFile(source)
+	if err != nil || !strings.Contains(string(data), "<footer") {
+		t.Fatalf("the source has no footer: %v", err)
+	}
+	b.text(`window.before = true`)
+	// Nobody sees whether the page listens already: of several changes it hears one.
+	for i, deadline := 0, time.Now().Add(patience); b.text(`!window.before && document.querySelector("footer")?.title.startsWith("changed")`) != "true"; i++ {
+		if time.Now().After(deadline) {
+			t.Fatalf("after %v and %d changes the page is still the old one", patience, i)
+		}
+		if i%20 == 0 {
+			changed := fmt.Sprintf("<footer title=\"changed %d\"", i)
+			if err := os.WriteFile(source, []byte(strings.Replace(string(data), "<footer", changed, 1)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	b.until("it live", `groups().length > 0`)
 }

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +33,7 @@ func build(t *testing.T) (dir string) {
 			return
 		}
 		args := []string{"build", "-o", programs.dir + "/", "./cmd/vtserve", "./cmd/vtdump"}
-		for _, f := range []string{"shop", "deadlock", "trouble", "leak", "storm", "hostile", "within", "parade"} {
+		for _, f := range []string{"shop", "deadlock", "trouble", "leak", "storm", "hostile", "within", "parade", "errands"} {
 			args = append(args, "./fixtures/"+f)
 		}
 		for from, args := range map[string][]string{"..": args, "../webui/build": {"build", "-o", filepath.Join(programs.dir, "pagebuild"), "."}} {
@@ -54,7 +53,7 @@ func build(t *testing.T) (dir string) {
 // serve starts vtserve over the flight files of a folder.
 func serve(t *testing.T, dir string, args ...string) (url string) {
 	t.Helper()
-	return startProgram(t, dir, filepath.Join(build(t), "vtserve"), append([]string{"--addr", "127.0.0.1:0"}, args...)...)
+	return startProgram(t, dir, filepath.Join(build(t), "vtserve"), append([]string{"--addr", anyPort}, args...)...)
 }
 
 // flights is a folder of its own for flight files, so that nothing else shows up on the page.
@@ -68,16 +67,8 @@ func flights(t *testing.T) string {
 	return dir
 }
 
-// freePort returns a port that nothing listened on a moment ago.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
+// anyPort is an address for vtserve, which tells the one that it got.
+const anyPort = "127.0.0.1:0"
 
 // A demo is a running vtserve --demo.
 type demo struct {
