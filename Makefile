@@ -43,13 +43,15 @@ nested := $(filter-out . ./internal/tools $(nightly_modules) $(addsuffix /%,$(ni
 
 # --- build and run ---
 
-programs := vtserve vtdump vtdelve shop storm
+programs := vtserve vtdump vtdelve vtstream shop storm
 from_vtserve := ./cmd/vtserve
 from_vtdump := ./cmd/vtdump
 from_shop := ./fixtures/shop
 from_storm := ./fixtures/storm
 from_vtdelve := ./cmd/vtdelve
 module_vtdelve := dump/delve
+from_vtstream := ./cmd/vtstream
+module_vtstream := runtime/durable/jetstream
 
 build: $(programs:%=bin/%)
 
@@ -87,7 +89,7 @@ shard = awk -v shard='$(or $(SHARD),1/1)' 'BEGIN { split(shard, s, "/") } (NR - 
 
 # --- check ---
 
-checks := fmt vet lint generate ui skips conformance race invariants chan-coro no-linkname one-processor recorder-off no-cgo darwin windows arm64
+checks := fmt vet lint generate ui skips conformance race invariants chan-coro no-linkname one-processor recorder-off no-cgo durable darwin windows arm64
 check: $(checks:%=check-%)
 	@echo "check: $(words $(checks)) of $(words $(checks)) passed"
 
@@ -137,6 +139,20 @@ check-recorder-off:
 check-no-cgo:
 	@CGO_ENABLED=0 $(GO) build ./... && CGO_ENABLED=0 $(gotest) $(RUNTIME)
 
+# A thousand simulations of processes that die (half a minute of a processor), two hundred of keepers that share a store (as long), and what bodies of durable threads must not do.
+check-durable: build/durablevet
+	@$(gotest) -count=1 ./runtime/durable -run SimulatedProcesses -vt.schedules=$(SIMULATIONS)
+	@$(gotest) -count=1 ./runtime/durable -run SimulatedKeepers -vt.schedules=$(SHARED_SIMULATIONS)
+	@VTSCOPE_HIBERNATED=100000 $(gotest) -count=1 ./runtime/durable -run 'Hibernated|Million'
+	@$(GO) vet -vettool=$(CURDIR)/build/durablevet ./fixtures/... ./runtime/durable
+
+.PHONY: build/durablevet
+build/durablevet:
+	@$(GO) build -C cmd/durablevet -o $(CURDIR)/$@ .
+
+SIMULATIONS ?= 1000
+SHARED_SIMULATIONS ?= 200
+
 check-darwin: export GOOS = darwin
 check-windows: export GOOS = windows
 check-arm64: export GOARCH = arm64
@@ -178,6 +194,7 @@ contract = $(GO) test -race -count 5 -timeout 30m -run 'Keeps?TheContract$$'
 
 bench:
 	@$(GO) test -run '^$$' -bench . -timeout 30m ./bench/
+	@VTSCOPE_PACE=$(PACE) $(GO) test -C e2e -timeout 10m -count=1 -v -run ThePaceOf .
 
 bench-check:
 	@$(GO) run ./internal/benchcheck
@@ -204,13 +221,18 @@ ui-replay:
 skips:
 	@grep -rnE '\.Skipf?\(' --include='*_test.go' . | sed -E 's/^\.\///; s/:[[:space:]]+/: /'
 
-# How long each decoder is fuzzed; that of flight files meets what processes leave that were killed. How often each death is died. How long a hundred pages stay.
+# How long each decoder is fuzzed; that of flight files meets what processes leave that were killed. How often each death is died. How long a storm over workers and servers lasts. How long a
+# hundred pages stay.
 FUZZ ?= 60s
 FUZZ_READER ?= 10m
 DEATHS ?= 100
 LOOKS ?= 100
 SOAK ?= 10m
+STORM ?= 5m
 PAGE_SOAK ?= 1h
+
+# How long each view of the page is measured over a program of a million events a second.
+PACE ?= 10s
 
 nightly: test check
 	@for p in $$($(GO) list ./...); do \
@@ -221,6 +243,8 @@ nightly: test check
 	done
 	@VTSCOPE_DEATHS=$(DEATHS) $(gotest) -count=1 -v ./internal/survive | grep -v '/[0-9]* ('
 	@VTSCOPE_DEATHS=$(DEATHS) $(gotest) -count=1 -run Death ./runtime/durable
+	@VTSCOPE_STORM=$(STORM) $(GO) test -C runtime/durable/jetstream -timeout 30m -count=1 -v -run Storm ./fleet
+	@$(MAKE) check-durable SIMULATIONS=10000 SHARED_SIMULATIONS=1000
 	@VTSCOPE_LOOKS=$(LOOKS) $(gotest) -count=1 -run FullSpeed ./dump/memory
 	@VTSCOPE_GAP_THREADS=200000 $(gotest) -count=1 -run AWalkIsNoPause -v ./dump/memory
 	@VTSCOPE_THREADS=4000000 $(gotest) -count=1 -run MemoryDoesNotGrow -v ./cmd/vtdump
