@@ -67,7 +67,7 @@ func (r *reader) profile(b io.Reader) error {
 				if line.Function != nil {
 					f.Func, f.File = line.Function.Name, line.Function.Filename
 				}
-				f.Internal = roster.Internal(f.Func, f.File)
+				f.Internal = flight.InternalFunction(f.Func, f.File)
 				frames = append(frames, f)
 			}
 			if len(l.Line) == 0 {
@@ -220,6 +220,6 @@ func countedFrame(line string) (f flight.Frame, ok bool) {
 			f.File, f.Line = f.File[:colon], n
 		}
 	}
-	f.Internal = roster.Internal(f.Func, f.File)
+	f.Internal = flight.InternalFunction(f.Func, f.File)
 	return f, true
 }

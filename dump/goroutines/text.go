@@ -320,7 +320,7 @@ func (t *textReader) end() {
 func (t *textReader) frames() (frames []flight.Frame, truncated bool) {
 	for _, p := range t.places {
 		f := flight.Frame{Func: string(t.trace[p.name:p.file]), File: string(t.trace[p.file:p.end]), Line: p.line}
-		f.Internal = roster.Internal(f.Func, f.File)
+		f.Internal = flight.InternalFunction(f.Func, f.File)
 		frames = append(frames, f)
 	}
 	return frames, t.cut

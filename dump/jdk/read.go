@@ -564,7 +564,7 @@ func parseFrame(s string) flight.Frame {
 	if f.File == "Native Method" || f.File == "Unknown Source" {
 		f.File = ""
 	}
-	f.Internal = roster.Internal(f.Func, f.File)
+	f.Internal = flight.InternalFunction(f.Func, f.File)
 	_, call, _ := cutModule(s)
 	for _, begin := range internals {
 		if strings.HasPrefix(call, begin) {

@@ -168,6 +168,6 @@ func (s *memorySource) close() error        { return nil }
 // NewFrame returns a frame with what this package knows of its function by name. shown is false for a wrapper that the compiler has made,
 // which nobody wants to see.
 func NewFrame(function, file string, line int, pc uint64, inlined bool) (f Frame, shown bool) {
-	f = Frame{Func: safeText(function), File: safeText(file), Line: line, PC: pc, Inlined: inlined, Internal: internalFrame(function, file)}
+	f = Frame{Func: safeText(function), File: safeText(file), Line: line, PC: pc, Inlined: inlined, Internal: InternalFunction(function, file)}
 	return f, function != "" && !isWrapper(function, file)
 }

@@ -262,3 +262,26 @@ func TestExpandPCNamesInlinedCalls(t *testing.T) {
 		t.Errorf("got outermost %+v, innermost %+v; want runtime.goexit as internal, a test function as not", last, s.Frames[0])
 	}
 }
+
+func TestFunctionsOfTheRuntimesAreInternal(t *testing.T) {
+	for _, f := range []struct {
+		function, file string
+		want           bool
+	}{
+		{"runtime.gopark", "/usr/local/go/src/runtime/proc.go", true},
+		{"gcWriteBarrier", "/usr/local/go/src/runtime/asm_amd64.s", true},
+		{"gcWriteBarrier", "runtime/asm_arm64.s", true},
+		{"memeqbody", "/opt/src/go/src/internal/bytealg/equal_amd64.s", true},
+		{"_seek", "syscall/asm.s", false},
+		{"sumbody", "/opt/sums/sum_amd64.s", false},
+		{"sumbody", "example.com/sums@v1.0.0/sum_amd64.s", false},
+		{"main", "main.c", false},
+		{"main.main", "main.go", false},
+		{"github.com/vtscope/vtscope/runtime/sched.run", "worker.go", true},
+		{"github.com/vtscope/vtscope/runtime/sched.TestRun", "worker_test.go", false},
+	} {
+		if got := InternalFunction(f.function, f.file); got != f.want {
+			t.Errorf("%s of %s: internal is %v, want %v", f.function, f.file, got, f.want)
+		}
+	}
+}

@@ -1,7 +1,9 @@
 package flight
 
 import (
+	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -124,7 +126,7 @@ func expandPC(pc uintptr) []Frame {
 		}
 		frames = append(frames, Frame{
 			Func: f.Function, File: f.File, Line: f.Line,
-			Inlined: i < len(logical)-1, Internal: internalFrame(f.Function, f.File),
+			Inlined: i < len(logical)-1, Internal: InternalFunction(f.Function, f.File),
 		})
 	}
 	return frames
@@ -145,13 +147,20 @@ func isWrapper(function, file string) bool {
 // internalPrefixes begin the names of functions that a user did not write and does not look for.
 var internalPrefixes = []string{"runtime.", "internal/", "iter.", "github.com/vtscope/vtscope/runtime/"}
 
-func internalFrame(function, file string) bool {
-	for _, p := range internalPrefixes {
-		if strings.HasPrefix(function, p) {
-			return !strings.HasSuffix(file, "_test.go")
-		}
+// InternalFunction reports whether a function is of Go's runtime or of vtscope's, so that Frame.Internal is set.
+// Tests of vtscope's are not. A function of assembly that is local to its file has no package in its name
+// (gcWriteBarrier): it is of the folder's.
+func InternalFunction(function, file string) bool {
+	if strings.HasSuffix(file, "_test.go") {
+		return false
 	}
-	return false
+	if strings.HasSuffix(file, ".s") && !strings.Contains(function, ".") {
+		if i := strings.LastIndex(file, "/src/"); i >= 0 { // not built with -trimpath
+			file = file[i+len("/src/"):]
+		}
+		function = path.Dir(file) + "." + function
+	}
+	return slices.ContainsFunc(internalPrefixes, func(p string) bool { return strings.HasPrefix(function, p) })
 }
 
 // AddStack records a made-up stack, innermost frame first, for tests and converters. Frames beyond
