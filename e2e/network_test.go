@@ -168,10 +168,12 @@ func TestAMillionThreadsAreAFewStepsFromOne(t *testing.T) {
 		began := time.Now()
 		b.do(chromedp.Navigate(w.url))
 		b.until("useful", useful+` && Number(document.querySelector("#threads")?.textContent.replaceAll(",", "")) >= 1000000`)
-		n := w.bytes.Load()
-		t.Logf("useful %.2f s after the address was given, by %d bytes", time.Since(began).Seconds(), n)
-		if n > 200<<10 {
-			t.Errorf("%d bytes until the page is useful, want at most %d", n, 200<<10)
+		n, after := w.bytes.Load(), time.Since(began)
+		t.Logf("useful %.2f s after the address was given, by %d bytes", after.Seconds(), n)
+		// While vtserve still reads the million for the first time, on a machine that is busy, it tells ten times a second how far it is.
+		most := 200<<10 + 20*max(0, after-time.Second).Milliseconds()
+		if n > most {
+			t.Errorf("%d bytes until the page is useful, want at most %d", n, most)
 		}
 		b.screen("storm")
 	})
