@@ -79,7 +79,14 @@ type Ledger struct {
 		ended      map[string]string
 		complaints []string
 		conns      map[net.Conn]bool
+		trap       *trap // nil: none is set
 	}
+}
+
+// A trap holds the answer to one call.
+type trap struct {
+	caller   chan string // has room for it
+	released chan struct{}
 }
 
 // NewLedger listens on a free port of the loopback.
@@ -179,11 +186,39 @@ func (l *Ledger) serve(c net.Conn) {
 		a := l.answer(q)
 		if q.Asks == asksEffect {
 			time.Sleep(l.delay())
+			l.hold(q.Effect)
 		}
 		if out.Encode(a) != nil {
 			return
 		}
 	}
+}
+
+// Catch holds the next call that may be repeated: its effect was had, and the caller, a worker and its process, does not hear of it until release. There is one at a time.
+func (l *Ledger) Catch() (caller <-chan string, release func()) {
+	t := &trap{make(chan string, 1), make(chan struct{})}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.trap = t
+	return t.caller, func() {
+		l.mu.Lock()
+		l.mu.trap = nil
+		l.mu.Unlock()
+		close(t.released)
+	}
+}
+
+func (l *Ledger) hold(e Effect) {
+	l.mu.Lock()
+	t := l.mu.trap
+	if t == nil || e.Policy == AtMostOnce {
+		l.mu.Unlock()
+		return
+	}
+	l.mu.trap = nil
+	l.mu.Unlock()
+	t.caller <- e.Worker
+	<-t.released
 }
 
 func (l *Ledger) delay() time.Duration {

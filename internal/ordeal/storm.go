@@ -14,7 +14,7 @@ import (
 type Storm struct {
 	Ledger *Ledger
 	Seats  []*Seat // the workers'
-	Acts   []Act   // each is done once at least
+	Acts   []Act   // each is done once at least, and the first one first
 	Seed   uint64
 	For    time.Duration // how long it lasts, or
 	Times  int           // how many acts there are
@@ -38,7 +38,10 @@ type Act struct {
 func (s *Storm) Run(ctx context.Context) (err error) {
 	s.random = rand.New(rand.NewPCG(s.Seed, 3))
 	s.done = map[string]int{}
-	s.first = s.random.Perm(len(s.Acts))
+	s.first = []int{0}
+	for _, i := range s.random.Perm(len(s.Acts) - 1) {
+		s.first = append(s.first, i+1)
+	}
 	defer func() {
 		for _, seat := range s.Seats {
 			if err != nil && seat.process != nil {
@@ -160,6 +163,30 @@ func KillSome(n int, weight int, vacant time.Duration) Act {
 	return Act{fmt.Sprintf("kill %d", n), weight, func(s *Storm) error {
 		for _, seat := range s.Some(n) {
 			seat.Kill()
+		}
+		return s.Wait(context.Background(), 0, vacant)
+	}}
+}
+
+// KillCaller kills a worker within a call: the effect was had, and is not recorded. So a storm that begins with it has a call that is repeated by another process, however
+// fast or slow the machine is.
+func KillCaller(weight int, vacant time.Duration) Act {
+	return Act{"kill within a call", weight, func(s *Storm) error {
+		caller, release := s.Ledger.Catch()
+		defer release()
+		select {
+		case who := <-caller:
+			for _, seat := range s.Seats {
+				if strings.HasPrefix(who, seat.Name+" ") {
+					seat.Kill()
+				}
+			}
+		case <-s.Ledger.AllEnded():
+			return nil
+		case <-time.After(s.Patience / 4):
+			if s.Done("kill within a call") == 0 {
+				return fmt.Errorf("nobody has called for %v", s.Patience/4)
+			} // the last works sleep for long
 		}
 		return s.Wait(context.Background(), 0, vacant)
 	}}

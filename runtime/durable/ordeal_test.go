@@ -69,7 +69,7 @@ func TestWorksSurviveTheDeathOfTheirProcess(t *testing.T) {
 	}}
 	s := &ordeal.Storm{
 		Ledger: l, Seats: []*ordeal.Seat{seat}, Seed: seed, Times: deaths, Pause: pause, Log: t.Logf, Patience: time.Minute,
-		Acts: []ordeal.Act{ordeal.KillSome(1, 3, 0), ordeal.CloseOne(1, 0)},
+		Acts: []ordeal.Act{ordeal.KillCaller(1, 0), ordeal.KillSome(1, 3, 0), ordeal.CloseOne(1, 0)},
 	}
 	if err := s.Run(context.Background()); err != nil {
 		all := journals(t, dir)
@@ -87,6 +87,9 @@ func TestWorksSurviveTheDeathOfTheirProcess(t *testing.T) {
 		t.Error(c)
 	}
 	t.Log(figures)
+	if figures.Moved == 0 || figures.Repeated == 0 {
+		t.Error("no work was called from two processes, or no call was repeated: nothing was proved")
+	}
 }
 
 // journals reads those of all works.

@@ -70,6 +70,7 @@ func TestEveryWorkEndsInAStorm(t *testing.T) {
 	s := &ordeal.Storm{
 		Ledger: l, Seed: seed, For: long, Pause: 2 * time.Second, Log: t.Logf, Patience: 2 * patience,
 		Acts: []ordeal.Act{
+			ordeal.KillCaller(2, 2*time.Second),
 			ordeal.KillSome(1, 4, 2*time.Second),
 			ordeal.KillSome(2, 3, 2*time.Second),
 			ordeal.CloseOne(2, time.Second),
