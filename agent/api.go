@@ -210,6 +210,9 @@ func (a *Agent) serveDump(w http.ResponseWriter, r *http.Request, q *ask) error 
 		return err
 	}
 	defer closer()
+	if f.past == nil {
+		f.flags.dumped(time.Now(), way.name)
+	}
 	switch {
 	case way.threads != nil:
 		out := begin(w, way.media, way.file)

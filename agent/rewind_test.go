@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -290,4 +291,37 @@ func TestTheSettingsOfAMomentAreThoseOfThen(t *testing.T) {
 	}
 	get(t, of+"?at=12:00:00.5x", 400)
 	get(t, fmt.Sprintf("%s?at=%d", of, then-time.Hour.Milliseconds()), 404)
+}
+
+// A dump is a flag of the time line; one that follows another one soon is none, however long that goes on.
+func TestADumpIsFlaggedUnlessThereWasOneJustBefore(t *testing.T) {
+	var f flags
+	now := time.UnixMilli(1e12)
+	for _, after := range []time.Duration{0, time.Second, 40 * time.Second, 80 * time.Second, 120 * time.Second, 180 * time.Second, 239 * time.Second} {
+		f.dumped(now.Add(after), "text")
+	}
+	var at []int64
+	for _, x := range f.take() {
+		if x.Kind != FlagDump || x.Severity != "info" || !strings.Contains(x.What, "text") {
+			t.Errorf("got %+v, want a flag of the dump as text", x)
+		}
+		at = append(at, x.Time-now.UnixMilli())
+	}
+	if !slices.Equal(at, []int64{0, 180_000}) {
+		t.Errorf("flags at %v ms, want those with a minute of quiet before", at)
+	}
+}
+
+// Who takes a dump over HTTP sees it in the time line.
+func TestADumpOverHTTPIsAFlagInTheTimeLine(t *testing.T) {
+	file := flighttest.Write(t, small())
+	a := start(t, Options{Dirs: []string{file.Dir}})
+	s := serve(t, a)
+	shown(t, a)
+	get(t, fmt.Sprintf("%s/api/v1/processes/%d/dump?format=text", s.URL, os.Getpid()), 200)
+	tab := connect(t, s)
+	tab.subscribe(fmt.Sprint(os.Getpid()), "", "")
+	tab.framesUntil("the flag", func() bool {
+		return tab.whole.Points != nil && slices.ContainsFunc(tab.whole.Points.Flags, func(x Flag) bool { return x.Kind == FlagDump })
+	})
 }

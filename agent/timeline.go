@@ -171,19 +171,38 @@ const mostFlags = 8
 const (
 	FlagFinding  = "finding"  // a check found something that it had not found before
 	FlagIncident = "incident" // a bundle was taken, by a rule or because somebody asked
+	FlagDump     = "dump"     // a dump was taken, and none shortly before
 )
+
+// quietBefore is for how long nobody took a dump before one that is flagged: a program that takes one again and again is flagged once.
+const quietBefore = time.Minute
 
 // flags are those that wait for the next point. Any goroutine may add one.
 type flags struct {
 	mu struct {
 		sync.Mutex
-		all []Flag
+		all      []Flag
+		lastDump time.Time
 	}
+}
+
+// dumped adds a flag for a dump that is taken now.
+func (f *flags) dumped(now time.Time, format string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now.Sub(f.mu.lastDump) >= quietBefore {
+		f.addLocked(Flag{Time: now.UnixMilli(), Kind: FlagDump, Severity: string(dump.SeverityInfo), What: "a dump was taken: " + format})
+	}
+	f.mu.lastDump = now
 }
 
 func (f *flags) add(x Flag) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.addLocked(x)
+}
+
+func (f *flags) addLocked(x Flag) {
 	if len(f.mu.all) >= mostFlags {
 		f.mu.all[mostFlags-1].Rest++
 		return
