@@ -47,6 +47,8 @@ type GroupReport struct {
 	Oldest []Example `json:"oldest"` // the longest waiting first
 	Newest []Example `json:"newest"` // the shortest waiting first
 	Random []Example `json:"random"` // of all, each as likely
+
+	Labelled []LabelledThread `json:"labelled,omitempty"` // of the examples those that have labels from the program
 }
 
 // A Share is how many threads have something in common.
@@ -119,6 +121,14 @@ func TakeGroup(ctx context.Context, r Source, key string, o Options) (*GroupRepo
 	if g.waits.n == 0 {
 		return nil, NoGroupError{Key: key}
 	}
+	var examples []flight.ThreadID
+	for _, e := range slices.Concat(g.oldest, g.newest, g.random) {
+		examples = append(examples, e.id)
+	}
+	labelled, err := labelledOf(r, examples)
+	if err != nil {
+		s.missed(err)
+	}
 	s.offs(r)
 	s.judge(tree, r.Lost())
 	out := &GroupReport{
@@ -126,6 +136,7 @@ func TakeGroup(ctx context.Context, r Source, key string, o Options) (*GroupRepo
 		Key: key, Scope: tree.path(g.key.family)[1:], State: g.key.state.String(),
 		Count: g.waits.n, Others: g.others, Wait: Wait{t.span(g.waits.min), t.span(g.waits.median()), t.span(g.waits.max)},
 		Blockers: shares(g.blockers), Names: shares(g.names), Oldest: t.examples(g.oldest), Newest: t.examples(g.newest), Random: t.examples(g.random),
+		Labelled: labelled,
 	}
 	if g.key.reason != flight.ReasonNone {
 		out.Reason = g.key.reason.String()

@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -53,6 +54,39 @@ func inAddress(s string) bool {
 	return strings.IndexFunc(s, func(c rune) bool {
 		return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-'
 	}) < 0
+}
+
+// A LabelledThread is a thread with the labels that it has from the program.
+type LabelledThread struct {
+	Thread flight.ThreadID `json:"thread"`
+	Labels []Label         `json:"labels"`
+	Cut    bool            `json:"labels_cut,omitempty"` // there may be more
+	Trace  *Trace          `json:"trace,omitempty"`
+}
+
+// labelledOf returns those of some threads of r that have labels from the program. They are a few: of a million threads the labels of the others are not read.
+func labelledOf(r Source, ids []flight.ThreadID) (all []LabelledThread, err error) {
+	var rows []flight.LabelRow
+	switch src := r.(type) {
+	case interface {
+		LabelsOf(ids []flight.ThreadID) ([]flight.LabelRow, error)
+	}:
+		rows, err = src.LabelsOf(ids)
+	case labelSource:
+		rows, err = src.Labels()
+	}
+	for _, row := range rows {
+		if !slices.Contains(ids, row.Thread) {
+			continue
+		}
+		t := LabelledThread{Thread: row.Thread, Cut: row.Cut}
+		for _, l := range row.Labels {
+			t.Labels = append(t.Labels, Label(l))
+		}
+		t.Trace = traceOf(t.Labels)
+		all = append(all, t)
+	}
+	return all, err
 }
 
 // labelsOf returns the labels that a thread has from the program, and whether it may have more.

@@ -57,6 +57,36 @@ func TestAThreadReportHasTheLabelsAndTheTraceThatTheyName(t *testing.T) {
 	}
 }
 
+func TestAGroupReportHasTheLabelsOfItsExamples(t *testing.T) {
+	path := labelled(t)
+	g, err := dump.TakeGroup(t.Context(), open(t, path), take(t, path, dump.Options{}).Groups[0].Key, dump.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := map[flight.ThreadID]bool{}
+	for _, all := range [][]dump.Example{g.Oldest, g.Newest, g.Random} {
+		for _, e := range all {
+			examples[e.ID] = true
+		}
+	}
+	told := map[flight.ThreadID]bool{}
+	for _, l := range g.Labelled {
+		r := threadReport(t, path, l.Thread)
+		if !examples[l.Thread] || told[l.Thread] || !reflect.DeepEqual(l.Labels, r.Labels) || !reflect.DeepEqual(l.Trace, r.Trace) || l.Cut {
+			t.Errorf("got %+v, want once the labels %+v and trace %+v of an example", l, r.Labels, r.Trace)
+		}
+		told[l.Thread] = true
+	}
+	for id := range examples {
+		if r := threadReport(t, path, id); told[id] != (r.Labels != nil) {
+			t.Errorf("of the example #%d labels are told: %v, want those %+v", id, told[id], r.Labels)
+		}
+	}
+	if len(told) == 0 || len(told) == len(examples) {
+		t.Errorf("%d of %d examples have labels, want some", len(told), len(examples))
+	}
+}
+
 func TestLabelsThatNameATraceAreFoundHoweverTheyAreWritten(t *testing.T) {
 	for key, is := range map[string]bool{"trace_id": true, "traceId": true, "TraceID": true, "otel.trace-id": true, "dd.trace_id": true, "trace": false, "trace_ids": false, "id": false} {
 		path := flighttest.Write(t, flighttest.Spec{Threads: 1, Thread: func(int) flighttest.Thread {

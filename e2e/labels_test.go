@@ -17,6 +17,8 @@ func TestAUserSeesLabelsAndTheTraceOfAThread(t *testing.T) {
 	b.step("with a template", func() {
 		url := serve(t, dir, "--trace-url", "https://jaeger.example/trace/{trace}?uiFind={span}")
 		b.do(at(url, pid, watchers))
+		b.until("the labels of the examples, their trace first", `document.querySelectorAll("#stack [data-sample] .labels-of").length > 4 && [...document.querySelectorAll("#stack [data-sample] .labels-of")].every(e => /^trace [0-9a-f]{32} /.test(e.innerText) && /plan=(basic|premium)/.test(e.title))`)
+		b.flawed("examples with labels")
 		b.openOne()
 		b.until("its labels", `document.querySelectorAll("#thread .labels [data-label]").length === 3`)
 		b.until("a link to its trace", `/^https:\/\/jaeger\.example\/trace\/[0-9a-f]{32}\?uiFind=[0-9a-f]{16}$/.test(document.querySelector("#trace a")?.href) && document.querySelector("#trace a").rel === "noreferrer"`)

@@ -103,11 +103,20 @@ type LabelRow struct {
 // Labels returns the labels that threads have from the program, by thread: of those alone that have any. An error that matches [ErrIncomplete] means that some are missing. Files
 // of before they were recorded have none.
 func (r *Reader) Labels() ([]LabelRow, error) {
+	return r.labelsOf(func(ThreadID) bool { return true })
+}
+
+// LabelsOf is Labels of a few threads: those of others are passed over.
+func (r *Reader) LabelsOf(ids []ThreadID) ([]LabelRow, error) {
+	return r.labelsOf(func(id ThreadID) bool { return slices.Contains(ids, id) })
+}
+
+func (r *Reader) labelsOf(wanted func(ThreadID) bool) ([]LabelRow, error) {
 	var rows []LabelRow
 	le := binary.LittleEndian
 	err := r.scan(segmentLabel, labelsPerSegment, labelSize, func(b []byte) bool {
 		row := LabelRow{Thread: ThreadID(le.Uint64(b[8:])), Cut: le.Uint16(b[6:])&labelsCut != 0}
-		if row.Thread == 0 {
+		if row.Thread == 0 || !wanted(row.Thread) {
 			return true
 		}
 		rest := string(b[16 : 16+min(le.Uint16(b[4:]), labelText)])

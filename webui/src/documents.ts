@@ -25,6 +25,7 @@ export interface GroupReport {
   oldest: Example[];
   newest: Example[];
   random: Example[];
+  labelled?: LabelledThread[];
 }
 
 export interface Process {
@@ -71,6 +72,24 @@ export interface Example {
   wait_ns: number;
   durable?: string;
   steps?: number;
+}
+
+export interface LabelledThread {
+  thread: number;
+  labels: Label[];
+  labels_cut?: boolean;
+  trace?: Trace;
+}
+
+export interface Label {
+  key: string;
+  value: string;
+}
+
+export interface Trace {
+  id: string;
+  span?: string;
+  key: string;
 }
 
 export interface ThreadReport {
@@ -126,17 +145,6 @@ export interface ThreadDurableWait {
   child?: number;
   since?: string;
   until?: string;
-}
-
-export interface Label {
-  key: string;
-  value: string;
-}
-
-export interface Trace {
-  id: string;
-  span?: string;
-  key: string;
 }
 
 export interface WaitedFor {

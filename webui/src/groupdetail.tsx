@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { moment, reached, settled } from "./settled";
 import { api, useDocument } from "./document";
 import type { Fetched } from "./document";
-import type { Example, GroupReport, Share } from "./documents";
+import type { Example, GroupReport, LabelledThread, Share } from "./documents";
 import { clock, count, duration, percent } from "./format";
 import { Empty } from "./panel";
 import { ThreadLink } from "./party";
@@ -178,6 +178,7 @@ function Samples({ report, store }: { report: GroupReport; store: Store }) {
                 {list.map((e) => (
                   <li key={e.id}>
                     <ThreadLink id={e.id} name={e.name} store={store} /> <span class="dim">{duration(e.wait_ns)}</span>
+                    <LabelsOf of={report.labelled?.find((l) => l.thread === e.id)} />
                   </li>
                 ))}
               </ul>
@@ -186,6 +187,19 @@ function Samples({ report, store }: { report: GroupReport; store: Store }) {
       )}
       {lists.every(([, list]) => list.length === 0) && <Empty>No example is known.</Empty>}
     </div>
+  );
+}
+
+/** LabelsOf are the labels of an example in one line, the trace first. */
+function LabelsOf({ of }: { of: LabelledThread | undefined }) {
+  if (!of) return null;
+  const words = of.labels.filter((l) => l.key !== of.trace?.key).map((l) => `${l.key}=${l.value}`);
+  if (of.trace) words.unshift(`trace ${of.trace.id}`);
+  if (of.labels_cut) words.push("and more");
+  return (
+    <span class="dim labels-of" title={words.join("\n")}>
+      {words.join(" ")}
+    </span>
   );
 }
 
