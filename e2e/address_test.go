@@ -62,6 +62,22 @@ func TestTheAddressIsWhatIsShown(t *testing.T) {
 		b.text("history.forward()")
 		b.until("what the finding led to", `chosen("#scopes")?.dataset.path === "root/server" && location.hash.includes("group=")`)
 	})
+	b.step("the frames of runtimes", func() {
+		const inner = `document.querySelector("#stack .frames .internal")`
+		b.text(fmt.Sprintf(`document.querySelector(%q).click()`, row+" button.finding"))
+		b.until("the guilty line", fmt.Sprintf(`document.querySelector("#stack .frames")?.innerText.includes(%q) && !%s`, guilty, inner))
+		b.keys("2", "\r")
+		b.until("all frames, and that in the address", inner+` && location.hash.includes("frames=all")`)
+		b.until("the command that prints them", `document.querySelector("#stack .foot code").textContent.includes(" --all-frames ")`)
+		b.do(chromedp.Reload())
+		b.until("the same after a reload", inner)
+		b.keys("2", "\r")
+		b.until("the program's own again", fmt.Sprintf(`!%s && !location.hash.includes("frames=") && document.querySelector("#stack .frames")`, inner))
+		b.text(`(location.hash = "", "")`)
+		b.until("all scopes", `chosen("#scopes")?.dataset.path === "root"`)
+		b.text(fmt.Sprintf(`document.querySelector(%q).click()`, row+" button.finding"))
+		b.until("what the finding led to", `chosen("#scopes")?.dataset.path === "root/server" && location.hash.includes("group=")`)
+	})
 	b.step("what lies over it", func() {
 		before := b.text("location.hash")
 		b.keys("?")

@@ -22,7 +22,8 @@ import { Tabs, chosenView } from "./views";
 
 export function App({ state, store }: { state: State; store: Store }) {
   const [panel, activate] = useState<PanelName>("scopes");
-  const [all, showAll] = useState(false);
+  const all = state.route.frames === "all";
+  const showAll = (on: boolean): void => store.go({ frames: on ? "all" : "" });
   const pick = (process: string): void => store.go({ process });
 
   const context: Context = { state, store, panel, activate, all, showAll };

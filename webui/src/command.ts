@@ -20,13 +20,13 @@ interface Words {
 }
 
 /**
- * commandLine is the call of vtdump that prints what the page shows, in the words of the URL; "" if there is no process. of is a command or format such as
+ * commandLine is the call of vtdump that prints what the page shows, in the words of the URL; "" if there is no process. of is a command, or flags, such as
  * "waits" or "--format folded", placed before the target. Only dumps are of a moment.
  */
 export function commandLine(state: State, of: string, words: Words): string {
   const { process, route } = state;
   if (!process || process.missing) return "";
-  const moment = route.at !== "" && (of === "" || of.startsWith("--format"));
+  const moment = route.at !== "" && (of === "" || of.startsWith("--"));
   const parts = ["vtdump", of, target(state, moment)];
   const scope = state.scopes?.rows.find((r) => r.key === route.scope)?.path ?? route.scope;
   if (words.scope && scope && scope !== state.scopes?.rows[0]?.path) parts.push("--scope", quote(scope));

@@ -1,5 +1,4 @@
 import "./durable.css";
-import { useState } from "preact/hooks";
 import { quote, target } from "./command";
 import { api, useDocument } from "./document";
 import type { DurableGroup, DurableRow, Durables } from "./documents";
@@ -10,7 +9,7 @@ import { addKeys, everywhere } from "./keys";
 import { Command, Empty, Panel } from "./panel";
 import { settled } from "./settled";
 import { Word } from "./states";
-import type { State, Store } from "./store";
+import type { Store } from "./store";
 import type { ViewProps } from "./views";
 
 const every = 3_000; // milliseconds between two looks: each asks the process
@@ -48,16 +47,16 @@ function chosen(g: DurableGroup): string {
 /** Durable lists the durable threads of the process: by what they do, and the oldest of them; or tells the history of one. */
 export function Durable({ state, store, active, activate, tabs }: ViewProps) {
   const { process, route } = state;
-  const [filter, setFilter] = useState("");
-  const [sort, setSort] = useState("since");
-  const [top, setTop] = useState(some);
+  const filter = route.durableFilter;
+  const sort = route.durableSort || orders[0][0];
+  const top = Math.min(many, Math.max(1, Math.round(Number(route.durableTop)) || some));
   const key = process?.key ?? "";
   const live = key !== "" && !process?.missing && process?.status !== "recorded";
   const none = live && (process?.durable ?? 0) === 0;
   const one = route.durable;
-  const fetched = useDocument<Durables>(live && !none && !one ? api(key, "durable", { filter, sort: sort === "since" ? "" : sort, top: String(top) }) : "", settled(state) ? 0 : every);
+  const fetched = useDocument<Durables>(live && !none && !one ? api(key, "durable", { filter, sort: route.durableSort, top: String(top) }) : "", settled(state) ? 0 : every);
   const d = fetched.value;
-  const line = [live ? `vtdump durable ${target(state)}` : "", filter && `--filter ${quote(filter)}`, sort !== "since" && `--sort ${sort}`, top !== some && `--top ${top}`].filter(Boolean).join(" ");
+  const line = [live ? `vtdump durable ${target(state)}` : "", filter && `--filter ${quote(filter)}`, route.durableSort && `--sort ${quote(sort)}`, top !== some && `--top ${top}`].filter(Boolean).join(" ");
   return (
     <Panel
       id="durable"
@@ -85,13 +84,18 @@ export function Durable({ state, store, active, activate, tabs }: ViewProps) {
           {route.at !== "" && !none && <p class="dim">These are the durable threads of now: of the past only the history of each is known.</p>}
           {fetched.error && !(none && !d) && (
             <p class="bad" role="alert">
-              {fetched.error} {fetched.attempt && <span class="dim">Try: {fetched.attempt}</span>}
+              {fetched.error} {fetched.attempt && <span class="dim">Try: {fetched.attempt}</span>}{" "}
+              {(filter || route.durableSort) && !d && (
+                <button type="button" onClick={() => store.go({ durableFilter: "", durableSort: "" })}>
+                  show all
+                </button>
+              )}
             </p>
           )}
           {none && !d?.threads ? (
             <Empty>The process has no durable threads. Package durable makes them: they outlive their process, and are listed here with what they wait for.</Empty>
           ) : d ? (
-            <All d={d} now={fetched.at} filter={filter} setFilter={setFilter} sort={sort} setSort={setSort} more={() => setTop(many)} state={state} store={store} />
+            <All d={d} now={fetched.at} filter={filter} sort={sort} store={store} />
           ) : (
             !fetched.error && <Empty>Asking the process for them …</Empty>
           )}
@@ -105,15 +109,12 @@ interface AllProps {
   d: Durables;
   now: number;
   filter: string;
-  setFilter: (f: string) => void;
   sort: string;
-  setSort: (s: string) => void;
-  more: () => void;
-  state: State;
   store: Store;
 }
 
-function All({ d, now, filter, setFilter, sort, setSort, more, store }: AllProps) {
+function All({ d, now, filter, sort, store }: AllProps) {
+  const setFilter = (durableFilter: string): void => store.go({ durableFilter });
   const states = (Object.entries(d.states) as [string, number][]).sort((a, b) => b[1] - a[1]);
   return (
     <>
@@ -175,7 +176,7 @@ function All({ d, now, filter, setFilter, sort, setSort, more, store }: AllProps
         {filter && <code>{filter}</code>}
         <label>
           first{" "}
-          <select value={sort} onChange={(e) => setSort(e.currentTarget.value)}>
+          <select value={sort} onChange={(e) => store.go({ durableSort: e.currentTarget.value === orders[0][0] ? "" : e.currentTarget.value })}>
             {orders.map(([name, about]) => (
               <option key={name} value={name}>
                 {about}
@@ -197,7 +198,7 @@ function All({ d, now, filter, setFilter, sort, setSort, more, store }: AllProps
         <p class="dim">
           {count(d.rows_left ?? 0)} more are left out.{" "}
           {d.rows.length < many && (
-            <button type="button" class="link" onClick={more}>
+            <button type="button" class="link" onClick={() => store.go({ durableTop: String(many) })}>
               show {many}
             </button>
           )}

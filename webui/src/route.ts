@@ -22,11 +22,14 @@ export interface Route {
   wide: string; // "1": the view in the middle takes the place of the panels beside it
   groupOrder: string; // of stack groups: "": by count; "change"; "wait"
   durable: string; // id of the durable thread whose history is shown
+  durableFilter: string; // of durable threads, in the words of vtdump durable --filter
+  durableSort: string; // of durable threads, in the words of vtdump durable --sort; "": by since
+  durableTop: string; // how many durable threads are listed; "": some
   with: string; // processes that are shown beside each other, by key: KEY,KEY
   panel: string; // what lies over the page, see overlays.tsx; "": nothing
 }
 
-export const nowhere: Route = { process: "", scope: "", group: "", wait: "", filter: "", thread: "", view: "", at: "", from: "", order: "", open: "", fold: "", map: "", zoom: "", func: "", weight: "", colour: "", frames: "", find: "", wide: "", groupOrder: "", durable: "", with: "", panel: "" };
+export const nowhere: Route = { process: "", scope: "", group: "", wait: "", filter: "", thread: "", view: "", at: "", from: "", order: "", open: "", fold: "", map: "", zoom: "", func: "", weight: "", colour: "", frames: "", find: "", wide: "", groupOrder: "", durable: "", durableFilter: "", durableSort: "", durableTop: "", with: "", panel: "" };
 
 const names = Object.keys(nowhere) as (keyof Route)[];
 

@@ -46,7 +46,7 @@ export function StackView({ state, store, all, showAll }: StackProps) {
       }
       foot={
         state.process &&
-        !state.process.missing && <Command line={commandLine(shown, "", { group: true, filter: true })} />
+        !state.process.missing && <Command line={commandLine(shown, all ? "--all-frames" : "", { group: true, filter: true })} />
       }
     >
       {!stack || !row ? (

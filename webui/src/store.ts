@@ -97,7 +97,7 @@ export class Store implements Listener {
   go(to: Partial<Route>, own = false): void {
     const route = { ...this.state.route, ...to };
     if (to.process !== undefined && to.process !== this.state.route.process) {
-      for (const name of ["scope", "group", "wait", "thread", "at", "from", "open", "fold", "zoom", "func", "durable"] as const) route[name] = to[name] ?? "";
+      for (const name of ["scope", "group", "wait", "thread", "at", "from", "open", "fold", "zoom", "func", "durable", "durableFilter", "durableTop"] as const) route[name] = to[name] ?? "";
     } else if ((to.scope !== undefined && to.scope !== this.state.route.scope) || (to.filter !== undefined && to.filter !== this.state.route.filter)) {
       route.group = to.group ?? "";
     }

@@ -75,7 +75,7 @@ export function ThreadView({ state, store, all, showAll }: ThreadProps) {
           )}
         </>
       }
-      foot={state.process && !state.process.missing && <Command line={`${commandLine(now, "", {})} --thread ${thread} --events`} />}
+      foot={state.process && !state.process.missing && <Command line={`${commandLine(now, "", {})} --thread ${thread} --events${all ? " --all-frames" : ""}`} />}
     >
       {then && e?.thread && <p class="ended">Of the past groups are kept, and not each thread: this is the thread now, with what it did last.</p>}
       {gone && (
