@@ -1,4 +1,5 @@
 import "./carriers.css";
+import { useState } from "preact/hooks";
 import { target } from "./command";
 import { off, unread, whyEmpty } from "./empty";
 import { Still } from "./findings";
@@ -14,6 +15,7 @@ import type { State, Store } from "./store";
 /** Carriers shows what each carrier runs now and did over the last minute, and where threads held theirs. Rows stand by carrier, so they do not jump. */
 export function Carriers({ state, store }: { state: State; store: Store }) {
   const carriers = state.carriers;
+  const [over, hover] = useState(false);
   const several = (state.schedulers?.rows.length ?? 0) > 1;
   const gone = (state.process?.gone ?? 0) > 0;
   return (
@@ -21,6 +23,7 @@ export function Carriers({ state, store }: { state: State; store: Store }) {
       id="carriers"
       title="Carriers"
       note={carriers && carriers.total > 0 && `${count(carriers.busy)} of ${count(carriers.total)} ${gone ? "were busy" : "busy"}`}
+      onHover={hover}
       foot={<NowCommand state={state} of="scheduler" />}
     >
       {!carriers || carriers.rows.length === 0 ? (
@@ -38,8 +41,8 @@ export function Carriers({ state, store }: { state: State; store: Store }) {
           </div>
         </Still>
       )}
-      {!whyEmpty(state) && state.pinSites && <Pins sites={state.pinSites} unread={state.process?.status === "recorded" ? `Not summed up of a recording: vtdump events ${target(state)} --kind pinned lists them.` : unread(state, state.pinSites.known)} held={carriers?.rows.some((row) => row.doing === "pinned") ?? false} times={(state.schedulers?.rows ?? []).reduce((sum, row) => sum + figure(state, row, "pins"), 0)} />}
-      {!whyEmpty(state) && state.warnings && <NewestWarnings warnings={state.warnings} store={store} off={off(state, ["pinned", "monopolized", "starved"]) || (state.process?.cost.unread ? unread(state, state.pinSites?.known) : "")} />}
+      {!whyEmpty(state) && state.pinSites && <Pins key={`pins ${state.process?.key} ${state.route.at}`} still={over} sites={state.pinSites} unread={state.process?.status === "recorded" ? `Not summed up of a recording: vtdump events ${target(state)} --kind pinned lists them.` : unread(state, state.pinSites.known)} held={carriers?.rows.some((row) => row.doing === "pinned") ?? false} times={(state.schedulers?.rows ?? []).reduce((sum, row) => sum + figure(state, row, "pins"), 0)} />}
+      {!whyEmpty(state) && state.warnings && <NewestWarnings key={`warnings ${state.process?.key} ${state.route.at}`} still={over} warnings={state.warnings} store={store} off={off(state, ["pinned", "monopolized", "starved"]) || (state.process?.cost.unread ? unread(state, state.pinSites?.known) : "")} />}
     </Panel>
   );
 }

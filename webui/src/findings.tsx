@@ -1,32 +1,37 @@
 import "./findings.css";
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { coming, whyEmpty } from "./empty";
 import { base, clock, count, duration, leaf } from "./format";
 import { Empty, NowCommand, Panel } from "./panel";
 import { ThreadLink } from "./party";
 import type { FindingRow, Findings as FindingsMember } from "./protocol";
+import { useStill } from "./rows";
 import { useStillHeight } from "./stillheight";
 import type { State, Store } from "./store";
 
 /** Findings lists what the checks find. A click shows the scope and the group that a finding is about. */
 export function Findings({ state, store }: { state: State; store: Store }) {
   const { findings, route } = state;
+  const [over, hover] = useState(false);
   const rows = findings?.rows ?? [];
+  const placed = useStill(rows, (row) => row.key, over, `${state.process?.key} ${route.at}`);
   const worst = rows[0]?.severity;
   return (
     <Panel
       id="findings"
       title={rows.length === 1 ? "1 finding" : rows.length > 1 ? `${count(rows.length + (findings?.rest ?? 0))} findings` : "Findings"}
       note={worst && <b class={`severity-${worst}`}>{worst}</b>}
+      onHover={hover}
       foot={<NowCommand state={state} of="findings" />}
     >
       <Still key={state.process?.key}>
-        {rows.length === 0 ? (
+        {placed.length === 0 ? (
           <Empty>{why(state, findings)}</Empty>
         ) : (
           <ul class="findings" aria-label="findings">
-            {rows.map((row) => (
-              <Finding key={row.key} row={row} remedy={remedyOf(state, row.check)} oldest={state.moment?.oldest ?? 0} chosen={row.group !== "" && row.group === route.group} store={store} />
+            {placed.map(({ row, gone }) => (
+              <Finding key={row.key} row={row} gone={gone} remedy={remedyOf(state, row.check)} oldest={state.moment?.oldest ?? 0} chosen={row.group !== "" && row.group === route.group} store={store} />
             ))}
           </ul>
         )}
@@ -79,18 +84,18 @@ function Severity({ of }: { of: string }) {
 /** grows are the checks that find what becomes more. */
 const grows = ["scope-growth", "spawn-storm", "unbounded-queue"];
 
-function Finding({ row, remedy, oldest, chosen, store }: { row: FindingRow; remedy: string; oldest: number; chosen: boolean; store: Store }) {
+function Finding({ row, gone, remedy, oldest, chosen, store }: { row: FindingRow; gone: boolean; remedy: string; oldest: number; chosen: boolean; store: Store }) {
   const shows = row.scopeKey !== "" || row.group !== "";
   const only = row.threads.length === 1 ? row.threads[0] : undefined;
   return (
-    <li data-check={row.check} data-severity={row.severity} class={chosen ? "chosen" : ""}>
+    <li data-check={row.check} data-severity={row.severity} class={`${chosen ? "chosen" : ""} ${gone ? "over" : ""}`.trim()}>
       <button type="button" class="finding" disabled={!shows} onClick={() => choose(store, row)} title={title(row, shows)}>
         <span class="head">
           <b class={`severity-${row.severity}`}>
             <Severity of={row.severity} /> {row.check}
           </b>
           <span class="dim">
-            {row.severity} since {clock(row.since)}
+            {gone ? "over" : `${row.severity} since ${clock(row.since)}`}
           </span>
         </span>
         <span class="what">{row.what}</span>

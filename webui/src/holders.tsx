@@ -1,17 +1,19 @@
 import { base, clock, count, duration, leaf, short } from "./format";
 import { Empty } from "./panel";
 import { ThreadLink } from "./party";
+import { useStill } from "./rows";
 import type { PinSites, Place, Warnings } from "./protocol";
 import type { Store } from "./store";
 
 /** Pins lists the places where threads blocked and held their carriers, until they went on. times is how often the schedulers counted that. */
-export function Pins({ sites, unread, held, times }: { sites: PinSites; unread: string; held: boolean; times: number }) {
+export function Pins({ sites, unread, held, times, still }: { sites: PinSites; unread: string; held: boolean; times: number; still: boolean }) {
+  const rows = useStill(sites.rows, (row) => `${row.func} ${row.file}:${row.line} ${row.reason} ${row.calls}`, still, "");
   return (
     <section class="part" id="pins">
       <h3>
         Held their carriers <span class="dim">since the start</span>
       </h3>
-      {sites.rows.length === 0 ? (
+      {rows.length === 0 ? (
         <Empty>{unread || (times > 0 ? `${count(times)} ${times === 1 ? "time" : "times"}; where is not known, for now or because the recorder had no room.` : held ? "Those that hold theirs now are counted here when they go on." : "None: no thread has blocked and held its carrier, whatever the settings record.")}</Empty>
       ) : (
         <table class="rows">
@@ -25,7 +27,7 @@ export function Pins({ sites, unread, held, times }: { sites: PinSites; unread: 
             </tr>
           </thead>
           <tbody>
-            {sites.rows.map((row) => (
+            {rows.map(({ row }) => (
               <tr key={`${row.func} ${row.file}:${row.line} ${row.reason} ${row.calls}`} title={`${full(row)}\n${row.reason}; the last one ended at ${clock(row.last)}\n${count(row.victims)} threads waited for a carrier meanwhile`}>
                 <td>
                   <Where place={row} />
@@ -56,14 +58,15 @@ const implied = ["", "monopoly"];
 const mostVictims = 65_535;
 
 /** NewestWarnings lists the newest events about threads that held their carriers. */
-export function NewestWarnings({ warnings, store, off }: { warnings: Warnings; store: Store; off: string }) {
-  if (warnings.rows.length === 0 && warnings.overwritten === 0 && !off) return null;
+export function NewestWarnings({ warnings, store, off, still }: { warnings: Warnings; store: Store; off: string; still: boolean }) {
+  const rows = useStill(warnings.rows, (w) => `${w.kind} ${w.reason} ${w.func} ${w.file}:${w.line}`, still, "");
+  if (rows.length === 0 && warnings.overwritten === 0 && !off) return null;
   return (
     <section class="part" id="warnings">
       <h3>Newest warnings</h3>
       {off && <Empty>{off}</Empty>}
       <ul>
-        {warnings.rows.map((w) => (
+        {rows.map(({ row: w }) => (
           <li key={`${w.kind} ${w.reason} ${w.func} ${w.file}:${w.line}`} title={full(w)}>
             <p>
               <span class="dim">{clock(w.time)}</span> <b class={w.kind === "starved" ? "bad" : ""}>{w.kind}</b> for {duration(w.held)}

@@ -1,5 +1,6 @@
 import { commandLine } from "./command";
 import { bytes, clock, count, duration, leaf } from "./format";
+import { useHeld } from "./held";
 import "./io.css";
 import { Command } from "./panel";
 import { ThreadLink } from "./party";
@@ -10,8 +11,8 @@ import type { State, Store } from "./store";
 const mostKept = 100;
 
 /** SlowOperations lists the newest operations on sockets and files that took longer than the settings say. Where there was none it is nothing; that they are not recorded, or overwritten, it says. */
-export function SlowOperations({ state, store }: { state: State; store: Store }) {
-  const { slowIO } = state;
+export function SlowOperations({ state, store, still }: { state: State; store: Store; still: boolean }) {
+  const slowIO = useHeld(state.slowIO, still, "");
   const kind = (state.config?.kinds ?? []).findIndex((k) => k.name === "io");
   const event = state.events?.rows.find((row) => row.kind === kind);
   if (!slowIO || (slowIO.rows.length === 0 && (!event || (event.on && event.count === 0)))) return null;

@@ -1,4 +1,4 @@
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { coming, off, unread, whyEmpty } from "./empty";
 import { clock, count, duration, short } from "./format";
 import { HistogramView, sentence } from "./histogram";
@@ -6,6 +6,7 @@ import { SlowOperations } from "./io";
 import { Empty, NowCommand, Panel } from "./panel";
 import { PollerList } from "./pollers";
 import type { Delays, FigureTerm, SchedulerRow } from "./protocol";
+import { useStill } from "./rows";
 import { useStillHeight } from "./stillheight";
 import type { State, Store } from "./store";
 
@@ -26,7 +27,9 @@ export function figure(state: State, row: SchedulerRow, name: string): number {
 /** Schedulers shows the figures of each scheduler, and the delays of its threads by scope. */
 export function Schedulers({ state, store }: { state: State; store: Store }) {
   const { schedulers, delays } = state;
+  const [over, hover] = useState(false);
   const rows = schedulers?.rows ?? [];
+  const of = `${state.process?.key} ${state.route.at}`; // rows of something else do not stay
   const timers = rows[0] ? figure(state, rows[0], "timers") : 0; // of the process: all tell the same
   return (
     <Panel
@@ -39,6 +42,7 @@ export function Schedulers({ state, store }: { state: State; store: Store }) {
           </span>
         )
       }
+      onHover={hover}
       foot={<NowCommand state={state} of="scheduler" />}
     >
       {rows.length === 0 ? (
@@ -49,9 +53,9 @@ export function Schedulers({ state, store }: { state: State; store: Store }) {
             <Scheduler key={row.id} state={state} row={row} />
           ))}
           {(schedulers?.rest ?? 0) > 0 && <p class="rest">{count(schedulers?.rest ?? 0)} more schedulers, with fewer threads</p>}
-          {delays && <ByScope delays={delays} none={off(state, ["unpark", "mount", "park"]) || unread(state, state.pollers?.known)} />}
+          {delays && <ByScope key={`delays ${of}`} still={over} delays={delays} none={off(state, ["unpark", "mount", "park"]) || unread(state, state.pollers?.known)} />}
           {state.pollers && <PollerList pollers={state.pollers} unread={unread(state, state.pollers.known)} />}
-          <SlowOperations state={state} store={store} />
+          <SlowOperations key={`io ${of}`} still={over} state={state} store={store} />
         </>
       )}
     </Panel>
@@ -156,13 +160,14 @@ function written(term: FigureTerm, value: number): string {
   return term.unit === "duration" ? duration(value) : count(value);
 }
 
-function ByScope({ delays, none }: { delays: Delays; none: string }) {
+function ByScope({ delays, none, still }: { delays: Delays; none: string; still: boolean }) {
+  const rows = useStill(delays.rows, (row) => row.scope, still, "");
   return (
     <section class="part" id="delays">
       <h3>
         By scope <span class="dim">{delays.window > 0 && `events of the last ${duration(delays.window)}`}</span>
       </h3>
-      {delays.rows.length === 0 ? (
+      {rows.length === 0 ? (
         <Empty>{none || "None: no thread of a scope was mounted lately."}</Empty>
       ) : (
         <table class="rows">
@@ -175,9 +180,10 @@ function ByScope({ delays, none }: { delays: Delays; none: string }) {
             </tr>
           </thead>
           <tbody>
-            {delays.rows.map((row) => (
+            {rows.map(({ row, gone }) => (
               <tr
                 key={row.scope}
+                class={gone ? "gone" : ""}
                 title={
                   `${row.scope || "threads that have ended, whose scope is not known any more"}\nready to run: ${sentence(row.ready)}\nslice: ${sentence(row.slice)}` +
                   (row.runnable > 0 ? `\n${count(row.runnable)} wait for a carrier, the longest for ${duration(row.waited)}` : "")

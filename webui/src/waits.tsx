@@ -10,6 +10,7 @@ import { base, clock, count, duration, leaf } from "./format";
 import { Frames } from "./frames";
 import { addKeys } from "./keys";
 import { next } from "./listkeys";
+import { useStill } from "./rows";
 import { settled } from "./settled";
 import { Command, Empty, Panel } from "./panel";
 import { PartyLink, pathOf } from "./party";
@@ -41,6 +42,7 @@ export function Waits({ state, store, active, activate, tabs }: ViewProps) {
   const known = key !== "" && !past && state.process !== null && !state.process.missing && (recorded || scope !== undefined || state.route.scope === "");
   const waits = useDocument<WaitsDocument>(known ? api(key, "waits", { top, scope: within, filter: recorded ? "" : filter }) : "", settled(state) ? 0 : every);
   const w = waits.value;
+  const [over, hover] = useState(false);
   const some = commandLine(state, "waits", recorded ? {} : { scope: true, filter: true });
   return (
     <Panel
@@ -57,6 +59,7 @@ export function Waits({ state, store, active, activate, tabs }: ViewProps) {
       }
       active={active}
       onActivate={activate}
+      onHover={hover}
       foot={some && <Command line={some} />}
     >
       {waits.error && (
@@ -65,7 +68,7 @@ export function Waits({ state, store, active, activate, tabs }: ViewProps) {
           {waits.attempt && <span class="dim"> (try: {waits.attempt})</span>}
         </p>
       )}
-      {!w ? <Empty>{past && state.process && !state.process.missing ? "Who waits for whom is known of the present only: of the past groups of threads are kept." : whyEmpty(state) || (waits.error ? "" : "Reading who waits for whom …")}</Empty> : <All w={w} state={state} store={store} recorded={recorded} />}
+      {!w ? <Empty>{past && state.process && !state.process.missing ? "Who waits for whom is known of the present only: of the past groups of threads are kept." : whyEmpty(state) || (waits.error ? "" : "Reading who waits for whom …")}</Empty> : <All w={w} state={state} store={store} recorded={recorded} still={over} of={`${key} ${within} ${filter}`} />}
     </Panel>
   );
 }
@@ -120,9 +123,10 @@ function keyed<T>(all: T[], name: (of: T) => string): { key: string; of: T }[] {
   });
 }
 
-function All({ w, state, store, recorded }: { w: WaitsDocument; state: State; store: Store; recorded: boolean }) {
+function All({ w, state, store, recorded, still, of: about }: { w: WaitsDocument; state: State; store: Store; recorded: boolean; still: boolean; of: string }) {
   const cycles = keyed(w.deadlocks, (d) => `deadlock ${d.members[0]?.thread ?? ""}`);
-  const groups = keyed(w.groups, (g) => `${g.for.kind} ${g.for.id ?? ""} ${g.for.name ?? ""} ${pathOf(g.scope)}`);
+  const now = keyed(w.groups, (g) => `${g.for.kind} ${g.for.id ?? ""} ${g.for.name ?? ""} ${pathOf(g.scope)}`).map((g) => ({ ...g, stacks: w.stacks })); // what is gone keeps the stacks that its numbers are of
+  const groups = useStill(now, (g) => g.key, still, about).map(({ row, gone }) => ({ ...row, gone }));
   const [chosen, choose] = useState("");
   const box = useRef<HTMLDivElement>(null);
   // Before the next key can come.
@@ -152,12 +156,12 @@ function All({ w, state, store, recorded }: { w: WaitsDocument; state: State; st
           {count(others.reduce((sum, [, n]) => sum + n, 0))} others wait for nothing that somebody holds: {others.map(([name, n]) => `${name} ${count(n)}`).join(", ")}
         </p>
       )}
-      {w.groups.length === 0 && <Empty>{w.threads === 0 && state.route.filter ? "No thread matches the filter." : <>None {state.route.filter ? "of those that the filter matches " : ""}waits for what others hold or do.</>}</Empty>}
-      {w.groups.length > 0 && (
+      {groups.length === 0 && <Empty>{w.threads === 0 && state.route.filter ? "No thread matches the filter." : <>None {state.route.filter ? "of those that the filter matches " : ""}waits for what others hold or do.</>}</Empty>}
+      {groups.length > 0 && (
         <Still>
           <ul class="wait-groups" aria-label="what is waited for">
-            {groups.map(({ key, of }) => (
-              <Group key={key} g={of} stacks={w.stacks} store={store} chosen={key === chosen} choose={() => choose(key)} />
+            {groups.map(({ key, of, stacks, gone }) => (
+              <Group key={key} g={of} gone={gone} stacks={stacks} store={store} chosen={key === chosen} choose={() => choose(key)} />
             ))}
           </ul>
         </Still>
@@ -229,15 +233,16 @@ function At({ stack, label }: { stack: Stack | undefined; label: string }) {
   );
 }
 
-function Group({ g, stacks, store, chosen, choose }: RowProps & { g: WaitGroup }) {
+function Group({ g, gone, stacks, store, chosen, choose }: RowProps & { g: WaitGroup; gone: boolean }) {
   const holders = g.holders ?? [];
   const more = (g.held ?? 0) - holders.length;
   return (
-    <li data-thing={thingOf(g.for)} aria-current={chosen} onClick={choose}>
+    <li data-thing={thingOf(g.for)} class={gone ? "gone" : ""} aria-current={chosen} onClick={choose}>
       <div class="thing">
         <b class="number">{count(g.count)}</b>
         <span>
           {g.count === 1 ? "waits" : "wait"} for <b>{thingOf(g.for)}</b>
+          {gone && <em>gone</em>}
           {g.deadlock > 0 && <span class="severity-error"> in deadlock {g.deadlock}</span>}
           {(g.capacity ?? 0) > 0 && (
             <span class="dim">
