@@ -113,3 +113,53 @@ func toOneThread(b *browser, guilty string) {
 	b.openOne()
 	b.until("the guilty line in its stack", fmt.Sprintf(`document.querySelector("#thread .frames")?.innerText.includes(%q)`, guilty))
 }
+
+// The five steps without a mouse: a finding, its group, a bucket of how long its threads wait, one of them, and from there Tab goes on.
+func TestFiveStepsByTheKeyboardAlone(t *testing.T) {
+	b := openBrowser(t)
+	dir := flights(t)
+	pid := launch(t, build(t), dir, "leak", "-rate", "1000")
+	b.do(at(serve(t, dir), pid, ""))
+	guilty := line(t, "leak/main.go", "func awaitAnswer", "vthread.Park()")
+	const mine = `document.activeElement.closest("#findings li")?.dataset.check === "scope-growth"`
+	b.until("the finding", `document.querySelector('#findings li[data-check="scope-growth"]')`)
+	b.step("to the finding", func() {
+		b.keys("n")
+		b.until("the first finding has the focus", `document.activeElement.closest("#findings li") === document.querySelector("#findings li") && document.activeElement.matches("button.finding")`)
+		b.keys("N")
+		b.until("before it there is none", `document.activeElement.closest("#findings li") === document.querySelector("#findings li")`)
+		for range 14 { // as many checks there are
+			if b.text(mine) == "true" {
+				break
+			}
+			b.keys("n")
+		}
+		b.until("the finding has the focus", mine)
+		b.keys("\r")
+		b.until("its scope and group", `chosen("#scopes")?.dataset.path === "root/server" && location.hash.includes("group=")`)
+		b.until("the guilty line", fmt.Sprintf(`document.querySelector("#stack .frames")?.innerText.includes(%q)`, guilty))
+	})
+	b.step("to a bucket", func() {
+		b.until("how long its threads wait", `document.querySelector("#stack .bucket:not(:disabled)")`)
+		b.keys("b")
+		b.until("a bucket has the focus", `document.activeElement.matches("#stack .bucket")`)
+		b.keys("\r")
+		b.until("it is chosen", `location.hash.includes("wait=") && document.querySelector('#stack .bucket[aria-pressed="true"]')`)
+	})
+	b.step("to a thread", func() {
+		// Time goes on, and the bucket of those that began last is theirs for moments: without it there are always some.
+		b.until("examples", `document.querySelector("#stack [data-sample] .thread-link") || (location.hash.includes("wait=") && document.querySelector("#stack .of-bucket + .link")?.click())`)
+		b.keys("o")
+		b.until("an example has the focus", `document.activeElement.matches("#stack [data-sample] .thread-link")`)
+		b.keys("\r")
+		b.until("its stack", fmt.Sprintf(`document.querySelector("#thread .frames")?.innerText.includes(%q)`, guilty))
+		b.until("the focus is there", `document.activeElement.closest("#thread")`)
+		b.keys("\t")
+		b.until("and goes on there", `document.activeElement.matches("#thread .body *")`)
+		b.keys(escape)
+		b.until("the group again", `!document.querySelector("#thread") && document.querySelector("#stack .frames")`)
+	})
+	if bad := b.complaints(); len(bad) > 0 {
+		t.Errorf("the console says:\n%s", strings.Join(bad, "\n"))
+	}
+}

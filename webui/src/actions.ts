@@ -1,6 +1,6 @@
 import { addKeys, everywhere } from "./keys";
 import type { Context } from "./keys";
-import { addListKeys, next } from "./listkeys";
+import { addListKeys, focusRow, next } from "./listkeys";
 import { chosenGroup } from "./groups";
 import "./scopekeys";
 import "./rewind";
@@ -35,6 +35,20 @@ addKeys(
   { keys: ["Enter"], words: (c) => (c.all ? "hide runtime frames" : "show runtime frames"), place: "groups", foot: true, act: (c) => c.showAll(!c.all) },
   { keys: ["Escape"], words: "back to scopes", place: everywhere, when: (c) => c.panel !== "scopes" && c.state.route.at === "", foot: true, act: (c) => c.activate("scopes") },
 );
+
+/** What else one goes along by a key, wherever the keyboard is: Enter does what a click does. */
+const along = [
+  { key: "n", row: "finding", rows: "#findings .findings > li" },
+  { key: "b", row: "bucket of how long they wait", rows: "#stack .bucket:not(:disabled)" },
+  { key: "o", row: "thread of the group", rows: "#stack [data-sample] .thread-link" },
+];
+for (const { key, row, rows } of along) {
+  const when = (): boolean => document.querySelector(rows) !== null;
+  addKeys(
+    { keys: [key], words: `next ${row}`, place: everywhere, when, act: () => focusRow(rows, +1) },
+    { keys: [key.toUpperCase()], words: `${row} before`, place: everywhere, when, act: () => focusRow(rows, -1) },
+  );
+}
 
 addListKeys("processes", "#overlay-processes tbody tr .link", "process", false);
 addListKeys("kept", "#overlay-kept .kept li", "recording", false);

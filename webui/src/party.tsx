@@ -2,10 +2,19 @@ import "./party.css";
 import type { Party } from "./documents";
 import type { Store } from "./store";
 
-/** ThreadLink is a thread by its number and name; a click opens it. */
+/** enter gives the thread that was opened the focus. */
+function enter(): void {
+  document.querySelector<HTMLElement>("#thread .body")?.focus({ preventScroll: true });
+}
+
+/** ThreadLink is a thread by its number and name; a click opens it. After one of the keyboard Tab goes on in the thread: the link may be gone, and the focus with it. */
 export function ThreadLink({ id, name, store }: { id: number | string; name?: string | undefined; store: Store }) {
+  const open = (e: MouseEvent): void => {
+    store.go({ thread: String(id) });
+    if (e.detail === 0) setTimeout(enter); // when it is drawn
+  };
   return (
-    <button type="button" class="link thread-link" data-thread={id} title={`open thread #${id}${name ? ` "${name}"` : ""}`} onClick={() => store.go({ thread: String(id) })}>
+    <button type="button" class="link thread-link" data-thread={id} title={`open thread #${id}${name ? ` "${name}"` : ""}`} onClick={open}>
       <code>#{id}</code>
       {name && <q>{name}</q>}
     </button>
