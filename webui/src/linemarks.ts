@@ -1,6 +1,7 @@
 import uPlot from "uplot";
 import { count, duration } from "./format";
 import type { History } from "./history";
+import { paintGlyph } from "./states";
 
 /** What happened at a point beside its figures, in the order of their lanes, from the lowest up. */
 export const lanes = [
@@ -86,6 +87,31 @@ export function paintLanes(u: uPlot, history: History): void {
     });
   });
   box.done();
+}
+
+const sign = 8; // pixels, as the room on the right of a chart
+
+/** signPlaces are how many signs each of some heights is moved to the left, so that none covers another one of the same size. */
+export function signPlaces(heights: number[], size: number): number[] {
+  const places: number[] = [];
+  heights.forEach((y, i) => {
+    let at = 0;
+    while (heights.slice(0, i).some((other, j) => places[j] === at && Math.abs(other - y) < size)) at++;
+    places.push(at);
+  });
+  return places;
+}
+
+/** paintSigns puts the sign of each state behind the end of its line: lines are told apart by more than their colour. */
+export function paintSigns(u: uPlot, lines: { name: string; colour: string; values: number[] }[]): void {
+  const { left, top, width, height } = u.bbox;
+  const size = sign * devicePixelRatio;
+  const there = lines.filter((l) => (l.values.at(-1) ?? 0) > 0); // of the others no line ends here
+  const heights = there.map((l) => Math.max(top + size / 2, Math.min(top + height - size / 2, u.valToPos(l.values.at(-1) ?? 0, "y", true))));
+  signPlaces(heights, size).forEach((at, i) => {
+    const line = there[i];
+    if (line) paintGlyph(u.ctx, line.name, left + width + size / 2 - at * 1.25 * size, heights[i] ?? 0, size, colourOf(line.colour));
+  });
 }
 
 /** paintMoments draws a line at the moment that is shown, and a dashed one at what it is compared with. */

@@ -23,11 +23,30 @@ const shapes: Record<string, JSX.Element> = {
   diverged: <path d="M5 9.5V5.5L1.5 1M5 5.5L8.5 1" fill="none" stroke="currentColor" stroke-width="1.5" />,
   done: <path d="M1 5.4L4 8.2 9 1.8" fill="none" stroke="currentColor" stroke-width="1.8" />,
 };
+const plain = <path d="M2 2h6v6H2z" fill="currentColor" />;
+
+/** paintGlyph draws the shape of a state on a canvas, in a box of that many pixels around a point. */
+export function paintGlyph(ctx: CanvasRenderingContext2D, state: string, x: number, y: number, size: number, colour: string): void {
+  const { d, fill, "stroke-width": wide } = (shapes[state] ?? plain).props as { d: string; fill: string; "stroke-width"?: string };
+  const path = new Path2D(d);
+  ctx.save();
+  ctx.translate(x - size / 2, y - size / 2);
+  ctx.scale(size / 10, size / 10);
+  if (fill === "none") {
+    ctx.strokeStyle = colour;
+    ctx.lineWidth = Number(wide);
+    ctx.stroke(path);
+  } else {
+    ctx.fillStyle = colour;
+    ctx.fill(path);
+  }
+  ctx.restore();
+}
 
 export function Glyph({ state }: { state: string }) {
   return (
     <svg class={`glyph state-${state}`} viewBox="0 0 10 10" width="10" height="10" aria-hidden="true">
-      {shapes[state] ?? <path d="M2 2h6v6H2z" fill="currentColor" />}
+      {shapes[state] ?? plain}
     </svg>
   );
 }

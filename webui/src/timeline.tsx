@@ -4,7 +4,7 @@ import type { Line } from "./chart";
 import { notRecorded, whyEmpty } from "./empty";
 import { clock, count, duration, short } from "./format";
 import { Heatmap } from "./heatmap";
-import { aboutLane, lanes, paintLanes, paintLoss, paintMoments } from "./linemarks";
+import { aboutLane, lanes, paintLanes, paintLoss, paintMoments, paintSigns } from "./linemarks";
 import { marksOf } from "./marks";
 import { ago, exactly } from "./moment";
 import type { Flag } from "./protocol";
@@ -101,7 +101,10 @@ export function Timeline({ state, store }: { state: State; store: Store }) {
           pick={pick}
           slider={{ min: moment?.oldest ?? 0, max: moment?.newest ?? 0, now: moment?.shown || (moment?.newest ?? 0), text, key }}
           under={(u) => paintLoss(u, history)}
-          over={(u) => paintMoments(u, route.at, route.from)}
+          over={(u) => {
+            paintSigns(u, counts);
+            paintMoments(u, route.at, route.from);
+          }}
         >
           <Flags flags={flags} from={last - span} span={span} go={(ms) => store.rewind(ms)} />
         </Chart>
@@ -160,7 +163,7 @@ function indexOf(time: number[], ms: number): number {
 }
 
 const severities = ["error", "warning", "mine", "info"];
-const signs: Record<string, string> = { finding: "▼", incident: "◉", mark: "⚑" };
+const signs: Record<string, string> = { finding: "▼", incident: "◉", mark: "⚑", dump: "▽" };
 
 /** Flags are what happened, above the chart. Those that would cover each other are one, of the worst. */
 function Flags({ flags, from, span, go }: { flags: Flag[]; from: number; span: number; go: (ms: number) => void }) {

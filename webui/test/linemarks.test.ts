@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { extend, noHistory } from "../src/history";
-import { aboutLane } from "../src/linemarks";
+import { aboutLane, signPlaces } from "../src/linemarks";
 import type { Points } from "../src/protocol";
 
 const points = { reset: true, time: [1, 2, 3], counts: [], starts: [0, 0, 0], ends: [0, 0, 0], switches: [0, 0, 0], drops: [0, 0, 0], pinned: [0, 2, 0], monopolized: [0, 0, 0], starved: [0, 0, 0], gc: [1, 0, 3], stopped: [100e3, 0, 900e3], ready: [[], [], []], flags: [] } as unknown as Points;
@@ -20,4 +20,11 @@ test("that the pauses are not recorded is said", () => {
 test("an older agent, of another machine, tells of no collections", () => {
   const old = extend(noHistory, { ...points, gc: undefined, stopped: undefined } as unknown as Points, 10);
   assert.equal(old.gc.join(), "0,0,0");
+});
+
+test("signs of lines that end at one height stand side by side", () => {
+  assert.deepEqual(signPlaces([10, 40, 90], 8), [0, 0, 0]);
+  assert.deepEqual(signPlaces([10, 12, 14, 17, 60], 8), [0, 1, 2, 3, 0]);
+  assert.deepEqual(signPlaces([10, 16, 22], 8), [0, 1, 0]);
+  assert.deepEqual(signPlaces([], 8), []);
 });
