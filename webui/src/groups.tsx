@@ -29,6 +29,8 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
   const chosen = chosenGroup(state);
   const placed = useStill(groups?.rows ?? [], (r) => r.key, over, `${state.process?.key} ${groups?.scope} ${groups?.filter} ${groups?.order}`);
   const longest = groups?.order === "wait";
+  const changeOver = state.process?.snapshot.changeOver ?? 0;
+  const aboutChange = changeOver > 0 ? `change over ${duration(changeOver)}; m and d compare with a moment of your own` : "too early to tell a change";
   const list = useInView(chosen, active);
   return (
     <Panel
@@ -57,7 +59,7 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
               <div class="row head" aria-hidden="true">
                 <span>threads</span>
                 <span>share</span>
-                <span>change</span>
+                <span title={aboutChange}>change</span>
                 <span>state, reason</span>
                 <span>at ‹ called by</span>
                 <span>scope</span>
@@ -83,7 +85,7 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
               <span class="bar" style={{ width: `${groups.total > 0 ? (100 * row.count) / groups.total : 0}%` }} />
               <span class="number">{count(row.count)}</span>
               <span class="share">{percent(groups.total > 0 ? row.count / groups.total : 0)}</span>
-              <span class={row.change > 0 ? "change up" : "change"}>{gone ? "gone" : change(row.change)}</span>
+              <span class={row.change > 0 ? "change up" : "change"} title={aboutChange}>{gone ? "gone" : change(row.change)}</span>
               <span class="what">
                 <Word state={row.state} />
                 {row.reason && row.reason !== implied[row.state] && <em>{row.reason}</em>}

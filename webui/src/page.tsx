@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { App } from "./app";
 import "./page.css";
+import "./print.css";
 import { Store } from "./store";
 import { applyTheme, followPreferences } from "./theme";
 

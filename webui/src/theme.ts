@@ -4,7 +4,7 @@ export type Choice = (typeof choices)[number];
 
 const kept = "vtscope.theme"; // in localStorage
 
-const preferences = ["(prefers-color-scheme: dark)", "(prefers-contrast: more)"] as const;
+const preferences = ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", "print"] as const;
 
 /** chosenTheme is auto where the browser keeps nothing. */
 export function chosenTheme(): Choice {
@@ -17,10 +17,11 @@ export function chosenTheme(): Choice {
 
 /**
  * theme is the name of a block of page.css: light, dark, contrast-light or contrast-dark. High contrast is light or dark as the system prefers; what the system
- * forces on pages (forced-colors) page.css takes over by itself.
+ * forces on pages (forced-colors) page.css takes over by itself. Paper is light.
  */
 export function theme(): string {
-  const [dark, contrast] = preferences.map((query) => matchMedia(query).matches);
+  const [dark, contrast, paper] = preferences.map((query) => matchMedia(query).matches);
+  if (paper) return "light";
   const choice = chosenTheme();
   const shade = choice === "light" || choice === "dark" ? choice : dark ? "dark" : "light";
   return choice === "contrast" || (choice === "auto" && contrast) ? `contrast-${shade}` : shade;
