@@ -92,7 +92,7 @@ func watch(ctx context.Context, r *flight.Reader, o Options, s Strings, open fun
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p := &poller{r: r, f: f, c: c, o: o, queue: make(chan polled, o.waiting>>7), spare: make(chan []Event, 16), states: make(chan stateRead, 1)}
+	p := &poller{r: r, f: f, c: c, o: o, now: r.Now, queue: make(chan polled, o.waiting>>7), spare: make(chan []Event, 16), states: make(chan stateRead, 1)}
 	q := &sequencer{r: r, base: base, held: o.Held, most: int(4 * o.waiting), every: o.Every, strings: s, open: open}
 	if f.held != 0 {
 		q.holds = c.time(f.held)
@@ -123,7 +123,7 @@ func watch(ctx context.Context, r *flight.Reader, o Options, s Strings, open fun
 type polled struct {
 	events []Event
 	lost   uint64
-	upTo   time.Duration // all that happened before is in this poll or was in one before, but for what comes late
+	upTo   time.Duration // all that happened before is in this poll or was in one before, but for what comes late; no later than the last look at all rings
 	missed []string
 	labels *labelsNow // nil: they were not read since the poll before
 	state  *State     // nil, or a state read since the poll before
@@ -145,8 +145,10 @@ type poller struct {
 	waiting atomic.Int64 // events in queue
 	spare   chan []Event // slices that the sequencer has copied from
 	ended   bool
-	tuned   time.Time    // when the clock was tuned last,
-	tick    flight.Ticks // which was then
+	now     func() flight.Ticks // of the process; it asks the system, and so takes a while
+	tick    flight.Ticks        // when the clock was tuned last,
+	tuned   time.Time           // which was no later than then: see present
+	upTo    time.Duration       // before all rings were looked at last
 
 	states  chan stateRead
 	reading bool // a state is being read, and will be in states
@@ -199,12 +201,15 @@ func (p *poller) run(ctx context.Context) {
 	}
 }
 
-// tune also notes the present moment by both clocks: to ask the process for it at each poll takes too long.
+// tune also notes the present moment by both clocks, that of the process first: to ask the process for it at each poll takes too long.
 func (p *poller) tune() {
+	p.tick = p.now()
 	p.tuned = time.Now()
-	p.tick = p.r.Now()
 	p.c.tune(p.r, p.tick)
 }
+
+// present returns the time by the clock. It may be a moment ago, but is never to come: what happens now would then be taken for what came late.
+func (p *poller) present() time.Duration { return p.c.time(p.tick) + time.Since(p.tuned) }
 
 // readState begins to read a state. The rings are polled meanwhile.
 func (p *poller) readState() {
@@ -234,13 +239,16 @@ func (p *poller) poll(last bool) {
 	if p.o.labels {
 		p.pollLabels(&m, last)
 	}
-	m.upTo = p.c.time(p.tick) + time.Since(p.tuned)
+	present := p.present()
 	var into []Event
 	select {
 	case into = <-p.spare:
 	default:
 	}
-	m.events, m.lost = p.f.poll(into, last || m.state != nil)
+	if m.events, m.lost = p.f.poll(into, last || m.state != nil); p.f.whole {
+		p.upTo = present
+	}
+	m.upTo = p.upTo
 	if p.f.problem != "" {
 		m.missed = append(m.missed, p.f.problem)
 		p.f.problem = ""

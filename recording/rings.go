@@ -25,6 +25,7 @@ type follower struct {
 	clock   *clock
 	rings   map[int]*ringRead
 	polls   int
+	whole   bool              // the last poll looked at all rings
 	quiet   int               // polls in a row that found nothing
 	heads   []flight.RingHead // for reuse
 	raw     []flight.Event    // for reuse
@@ -94,7 +95,8 @@ func (f *follower) poll(into []Event, all bool) (events []Event, lost uint64) {
 			f.quiet = 0
 		}
 	}(len(events))
-	if f.polls++; all || f.quiet >= idleAfter || f.polls%allEvery == 1 { // the first poll finds what rings hold of before
+	f.polls++
+	if f.whole = all || f.quiet >= idleAfter || f.polls%allEvery == 1; f.whole { // the first poll finds what rings hold of before
 		var err error
 		if f.heads, err = f.r.Heads(f.heads[:0]); err != nil {
 			f.problem = err.Error()
