@@ -107,7 +107,7 @@ func (t *Task) parkInPlace(p Pause) {
 		t.word.Store(t.word.Load()&^stateMask | runnable) // a permit came
 	}
 	if !pinned && !unparked {
-		t.moved(flight.StateRunnable)
+		c.goesOn(t)
 	}
 	t.moved(flight.StateMounted)
 	now := flight.Now()

@@ -10,6 +10,34 @@ func (fj *ForkJoin) Asleep() bool {
 // Move gives a parked task another scheduler.
 func Move(t *Task, s Scheduler) { t.sched = s }
 
+// UnparkHalfway is [Task.Unpark] of a task that is pinned, by somebody who is kept from it halfway.
+func UnparkHalfway(t *Task, meanwhile func()) {
+	w := t.word.Load()
+	if w&stateMask != blocked || !t.word.CompareAndSwap(w, w&^lowMask|runnable) {
+		panic("sched: the task is not pinned")
+	}
+	meanwhile()
+	t.unblock(w, Current())
+}
+
+// Expire makes the time of a task that is parked for some time be over.
+func Expire(t *Task) {
+	h := &timers
+	h.mu.Lock()
+	for i := range h.mu.heap {
+		if e := &h.mu.heap[i]; e.timer == t.timer && !e.dead() {
+			e.when = 0
+			h.up(i)
+			break
+		}
+	}
+	h.mu.Unlock()
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
 // RetireIdle ends the idle routines that all schedulers share, as far as that is possible.
 func RetireIdle() { routines.retire(func() int { return routines.mu.n }) }
 

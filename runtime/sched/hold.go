@@ -133,13 +133,14 @@ func (t *Task) blocksInGo(g uintptr) (pcs []uintptr, blocks bool) {
 const maxOurs = 8
 
 // waitsForOurs reports whether the goroutine with these frames waits, but its thread does not block: it waits in a slot for a continuation
-// that executes on another goroutine (the switch is of package iter, or of the form of slots on channels), for the garbage collector, or for a lock
-// of this package. The last would be a circle: more carriers make such locks busier.
+// that executes on another goroutine (the switch is of package iter, or of the form of slots on channels), for the garbage collector, for a lock
+// of this package, or in a pinned park. More carriers make such locks busier: that would be a circle. A pinned park records itself, and is over for
+// the task's word a moment before who ends it has woken the goroutine.
 func waitsForOurs(pcs []uintptr) bool {
 	locking := false // the frame before was of a lock
 	for i, pc := range pcs[:min(len(pcs), maxOurs)] {
 		switch f := partOf(pc); {
-		case f == unknownPart, f == iterPart && i == 0, f == collectorPart && i < 4, f == slotPart, f == ownPart && locking:
+		case f == unknownPart, f == iterPart && i == 0, f == collectorPart && i < 4, f == slotPart, f == parkPart, f == ownPart && locking:
 			return true
 		default:
 			locking = f == lockPart
@@ -158,7 +159,8 @@ const (
 	collectorPart // the garbage collector
 	slotPart      // slots on channels
 	lockPart
-	ownPart // this package
+	parkPart // in place
+	ownPart  // this package
 )
 
 // parts remembers some: to find a function's name takes longer than all the rest. A word is a program counter, in whose place by its low bits it is, and its
@@ -190,6 +192,8 @@ func findPart(pc uintptr) part {
 		return slotPart
 	case strings.HasSuffix(name, "sync.(*Mutex).Lock"):
 		return lockPart
+	case name == ours+"(*Task).parkInPlace":
+		return parkPart
 	case strings.HasPrefix(name, ours):
 		return ownPart
 	}

@@ -48,7 +48,15 @@ func passes(p sched.Pin, function string) bool {
 }
 
 //go:noinline
-func parkHere() { vthread.ParkFor(5 * time.Millisecond) }
+func parkHere() { vthread.Park() }
+
+// parks waits until a thread shows a state, and then unparks and joins it.
+func parks(t *testing.T, th *vthread.Thread, as flight.State) {
+	t.Helper()
+	await(t, "it is "+as.String(), func() bool { return th.State() == as })
+	unpark(th)
+	th.Join()
+}
 
 func TestEachPinIsToldOnceWithItsPlace(t *testing.T) {
 	w, stop := watchPins()
@@ -71,7 +79,7 @@ func TestEachPinIsToldOnceWithItsPlace(t *testing.T) {
 		}
 		begun := time.Now()
 		th := b.Start(body)
-		th.Join()
+		parks(t, th, flight.StatePinned)
 		most := time.Since(begun)
 		got := w.of(th.ID())
 		if len(got) != 1 || got[0].Reason != why || !got[0].Over || got[0].Held <= 0 || got[0].Held > most || !passes(got[0], "parkHere") {
@@ -79,7 +87,7 @@ func TestEachPinIsToldOnceWithItsPlace(t *testing.T) {
 		}
 	}
 	th := b.Start(parkHere)
-	th.Join()
+	parks(t, th, flight.StateParked)
 	if got := w.of(th.ID()); len(got) != 0 {
 		t.Errorf("a park that gives its carrier away: got %+v, want no pin", got)
 	}
@@ -127,7 +135,7 @@ func TestPinsAreNotToldAfterStop(t *testing.T) {
 		defer continuation.Unpin()
 		parkHere()
 	})
-	th.Join()
+	parks(t, th, flight.StatePinned)
 	if got := w.of(th.ID()); len(got) != 0 {
 		t.Errorf("got %+v, want nothing", got)
 	}

@@ -90,12 +90,12 @@ func TestASleeperOfAClosedSchedulerStaysParked(t *testing.T) {
 	var task *sched.Task
 	th := vthread.Builder{Scheduler: fj}.Start(func() {
 		task = sched.Current()
-		vthread.ParkFor(20 * time.Millisecond)
+		vthread.ParkFor(time.Hour)
 	})
 	await(t, "the park", func() bool { return th.State() == flight.StateTimedParked })
 	fj.Close()
-	vthread.Start(func() { vthread.Sleep(40 * time.Millisecond) }).Join() // whose timer fires later
-	await(t, "the end of its time", func() bool { return th.State() == flight.StateTimedParked })
+	sched.Expire(task)
+	await(t, "the end of its time", func() bool { return figure(fj, flight.FigureRejections) == 1 && th.State() == flight.StateTimedParked })
 	if err := th.Unpark(); !errors.Is(err, sched.ErrClosed) {
 		t.Errorf("unpark: %v, want ErrClosed", err)
 	}

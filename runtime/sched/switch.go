@@ -251,11 +251,18 @@ func (c *carrier) finish() {
 		// A permit came after the thread had decided to leave: it goes on.
 		t.word.Store(t.word.Load()&^stateMask | runnable)
 	}
+	c.goesOn(t)
+	c.again(t)
+}
+
+// goesOn records that t was unparked after it had recorded its park, and before it was paused: nobody else could.
+func (c *carrier) goesOn(t *Task) {
 	t.moved(flight.StateRunnable)
 	if t.rec != nil {
-		t.rec.Runnable(flight.Now(), 0)
+		now := flight.Now()
+		t.rec.Runnable(now, 0)
+		c.emit(now, flight.EventUnpark, 0, 0, t.id, 0)
 	}
-	c.again(t)
 }
 
 // again submits a thread that has just left and can go on.

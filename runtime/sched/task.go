@@ -448,8 +448,12 @@ func (t *Task) recordUnpark(me *Task) {
 		return
 	}
 	now := me.on.instant
-	if now == 0 {
+	switch {
+	case now == 0:
 		now = flight.Now()
+	case now.Before(rec.Since()): // t has paused after me began to end
+		now = flight.Now()
+		me.on.instant = now // t may be mounted at this moment, and is not before it is unparked
 	}
 	t.noteLockWait(me, now)
 	me.on.ring.Unpark(rec, t.id, now, me.id)
