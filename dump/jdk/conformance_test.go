@@ -139,7 +139,13 @@ func TestADumpHasTheProcessAndTheThreadThatTakesIt(t *testing.T) {
 	ourReader(t)
 	var d dumped
 	var text string
-	th := vthread.Builder{Name: "teller"}.Start(func() { d, text = dumpUs(t, 2) })
+	th := vthread.Builder{Name: "teller"}.Start(func() {
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); { // it may just have been seen in a system call
+			if d, text = dumpUs(t, 2); d.thread(t, "teller").State == "RUNNABLE" && strings.Contains(plainOf(t, text, "teller"), " RUNNABLE ") {
+				return
+			}
+		}
+	})
 	th.Join()
 	head := strings.SplitN(text, "\n", 4)
 	if head[0] != strconv.Itoa(os.Getpid()) || head[2] != runtime.Version() {

@@ -13,10 +13,15 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-func left(t *testing.T, o options) string {
+func left(t *testing.T, o options) string { return leftAfter(t, 50*time.Millisecond, o) }
+
+// gone is left where nothing is, sooner or later.
+func gone(t *testing.T, o options) string { return leftAfter(t, time.Minute, o) }
+
+func leftAfter(t *testing.T, patience time.Duration, o options) string {
 	t.Helper()
 	o.allowed = append(o.allowed, ours...)
-	return strings.Join(o.find(50*time.Millisecond), "\n")
+	return strings.Join(o.find(patience), "\n")
 }
 
 func leakedGoroutine(release chan struct{}) { <-release }
@@ -27,11 +32,11 @@ func TestAGoroutineThatIsLeftIsFound(t *testing.T) {
 	if got := left(t, options{}); !strings.Contains(got, "leaktest.leakedGoroutine") {
 		t.Errorf("got %q, want the goroutine", got)
 	}
-	if got := left(t, options{allowed: []string{"github.com/vtscope/vtscope/internal/leaktest.leakedGoroutine"}}); got != "" {
+	if got := gone(t, options{allowed: []string{"github.com/vtscope/vtscope/internal/leaktest.leakedGoroutine"}}); got != "" {
 		t.Errorf("with the function allowed: got %q, want nothing", got)
 	}
 	close(release)
-	if got := left(t, options{}); got != "" {
+	if got := gone(t, options{}); got != "" {
 		t.Errorf("after it has ended: got %q, want nothing", got)
 	}
 }
@@ -46,7 +51,7 @@ func TestAParkedThreadIsFound(t *testing.T) {
 	}
 	thread.Unpark()
 	thread.Join()
-	if got := left(t, options{}); got != "" {
+	if got := gone(t, options{}); got != "" {
 		t.Errorf("after it has ended: got %q, want nothing", got)
 	}
 }
@@ -61,7 +66,7 @@ func TestAnArmedTimerIsFound(t *testing.T) {
 	}
 	thread.Interrupt()
 	thread.Join()
-	if got := left(t, options{}); got != "" {
+	if got := gone(t, options{}); got != "" {
 		t.Errorf("after it has ended: got %q, want nothing", got)
 	}
 }
@@ -79,7 +84,7 @@ func TestAnOpenFlightFileIsFound(t *testing.T) {
 		t.Errorf("got %q, want the file", got)
 	}
 	f.Close()
-	if got := left(t, options{}); got != "" {
+	if got := gone(t, options{}); got != "" {
 		t.Errorf("after it was closed: got %q, want nothing", got)
 	}
 }
@@ -93,7 +98,7 @@ func TestWhatAlsoCountsIsFoundUntilItIsGone(t *testing.T) {
 		}
 		return nil
 	})(&o)
-	if got := left(t, o); got != "" {
+	if got := gone(t, o); got != "" {
 		t.Errorf("gone on the third look: got %q, want nothing", got)
 	}
 	calls = -1000

@@ -31,10 +31,8 @@ func TestUrgentDataIsReadWhereItIsAskedFor(t *testing.T) {
 		}
 		if inline {
 			control(c2, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_OOBINLINE, 1) })
-			c2.SetReadDeadline(time.Now().Add(time.Minute))
-		} else {
-			c2.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
 		}
+		c2.SetReadDeadline(time.Now().Add(time.Minute))
 		th := vthread.Start(func() {
 			b := make([]byte, 10)
 			n, err := c2.Read(b)
@@ -47,6 +45,9 @@ func TestUrgentDataIsReadWhereItIsAskedFor(t *testing.T) {
 		})
 		awaitParked(t, th)
 		control(c1, func(fd int) error { return unix.Sendto(fd, []byte("!"), unix.MSG_OOB, nil) })
+		if !inline {
+			c2.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+		}
 		th.Join()
 	}
 }
