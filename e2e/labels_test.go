@@ -17,7 +17,8 @@ func TestAUserSeesLabelsAndTheTraceOfAThread(t *testing.T) {
 	b.step("with a template", func() {
 		url := serve(t, dir, "--trace-url", "https://jaeger.example/trace/{trace}?uiFind={span}")
 		b.do(at(url, pid, watchers))
-		b.until("the labels of the examples, their trace first", `document.querySelectorAll("#stack [data-sample] .labels-of").length > 4 && [...document.querySelectorAll("#stack [data-sample] .labels-of")].every(e => /^trace [0-9a-f]{32} /.test(e.innerText) && /plan=(basic|premium)/.test(e.title))`)
+		b.until("the labels of the examples, their trace first", `document.querySelectorAll("#stack [data-sample] .labels-of").length > 4 && [...document.querySelectorAll("#stack [data-sample] .labels-of")].every(e => /^trace [0-9a-f]{8}… /.test(e.innerText) && /^trace [0-9a-f]{32}\n/.test(e.title) && /plan=(basic|premium)/.test(e.title))`)
+		b.until("names that can be read beside them", `[...document.querySelectorAll("#stack [data-sample] .thread-link q")].every(q => q.getBoundingClientRect().right <= q.closest("button").getBoundingClientRect().right + 1)`)
 		b.flawed("examples with labels")
 		b.openOne()
 		b.until("its labels", `document.querySelectorAll("#thread .labels [data-label]").length === 3`)

@@ -190,14 +190,16 @@ function Samples({ report, store }: { report: GroupReport; store: Store }) {
   );
 }
 
-/** LabelsOf are the labels of an example in one line, the trace first. */
+const letters = 8; // of the id of a trace, enough to tell it from others
+
+/** LabelsOf are the labels of an example in one line, the beginning of the trace first. */
 function LabelsOf({ of }: { of: LabelledThread | undefined }) {
   if (!of) return null;
   const words = of.labels.filter((l) => l.key !== of.trace?.key).map((l) => `${l.key}=${l.value}`);
-  if (of.trace) words.unshift(`trace ${of.trace.id}`);
   if (of.labels_cut) words.push("and more");
   return (
-    <span class="dim labels-of" title={words.join("\n")}>
+    <span class="dim labels-of" title={[...(of.trace ? [`trace ${of.trace.id}`] : []), ...words].join("\n")}>
+      {of.trace && `trace ${of.trace.id.slice(0, letters)}${of.trace.id.length > letters ? "…" : ""} `}
       {words.join(" ")}
     </span>
   );
