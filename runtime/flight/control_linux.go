@@ -16,7 +16,7 @@ import (
 //
 //	C1  The recorder's background looks whether somebody has connected, each second. The first one who has starts a goroutine, which serves one after the
 //	    other and ends when nobody has come for a while. So a process that nobody asks has neither a goroutine nor an OS thread for it.
-//	C2  A long command has a goroutine of its own, one at most.
+//	C2  A long command has a goroutine of its own, and one is executed at a time: who has its answer may ask for the next.
 //	C3  Only close waits for those goroutines; it closes the connections first.
 //	C4  Each connection has a deadline, and is one question and its answer.
 type controlSocket struct {
@@ -198,23 +198,20 @@ func (s *controlSocket) exchange(c *os.File) {
 	case row == nil:
 		s.reply(c, AnswerUnknown, fmt.Appendf(nil, "no command %q: hello tells which there are", safeText(word)))
 	case !row.Long:
-		s.execute(c, row, body)
+		word, answer := row.do(s.recorder, s.stop, body)
+		s.reply(c, word, answer)
 	default:
 		select {
 		case s.long <- struct{}{}:
 			s.wait.Go(func() {
-				defer func() { <-s.long }()
-				s.execute(c, row, body)
+				word, answer := row.do(s.recorder, s.stop, body)
+				<-s.long
+				s.reply(c, word, answer)
 			})
 		default:
 			s.reply(c, AnswerBusy, []byte("another long command is executed"))
 		}
 	}
-}
-
-func (s *controlSocket) execute(c *os.File, row *Command, body []byte) {
-	word, answer := row.do(s.recorder, s.stop, body)
-	s.reply(c, word, answer)
 }
 
 func (s *controlSocket) reply(c *os.File, word string, body []byte) {

@@ -59,6 +59,9 @@ func askControl(t *testing.T, path, word, body string) (first, answer string) {
 	return first, string(b)
 }
 
+// largeAnswer is how many bytes test-large answers.
+const largeAnswer = 4 << 20
+
 // The commands of these tests.
 var (
 	longBegan   = make(chan struct{})
@@ -77,6 +80,7 @@ var (
 				return []byte("ended"), nil
 			}
 		}},
+		{Name: "test-large", Long: true, Do: func(*Recorder, <-chan struct{}, []byte) ([]byte, error) { return make([]byte, largeAnswer), nil }},
 	}
 )
 
@@ -149,6 +153,34 @@ func TestLongCommandsDoNotKeepOthersWaiting(t *testing.T) {
 	close(end)
 	if word, answer, err := ReadControl(first, 100); word != AnswerOK || string(answer) != "ended" || err != nil {
 		t.Errorf("the first one: got %s %q, %v; want ok ended", word, answer, err)
+	}
+}
+
+// Who has the answer of a long command may ask for another one, whatever the goroutine of the first has still to do.
+func TestALongCommandIsOverWhenItsAnswerHasCome(t *testing.T) {
+	two, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine, theirs := os.NewFile(uintptr(two[0]), "asks"), os.NewFile(uintptr(two[1]), "answers")
+	defer mine.Close()
+	s := &controlSocket{stop: make(chan struct{}), long: make(chan struct{}, 1)}
+	s.mu.open = map[*os.File]struct{}{}
+	defer s.wait.Wait()
+	if err := WriteControl(mine, "test-large", nil); err != nil {
+		t.Fatal(err)
+	}
+	s.exchange(theirs)
+	if _, err := io.ReadFull(mine, make([]byte, 1)); err != nil { // the rest is more than a socket holds
+		t.Fatal(err)
+	}
+	s.mu.Lock() // which the goroutine needs to hang up
+	defer s.mu.Unlock()
+	if _, err := io.CopyN(io.Discard, mine, largeAnswer); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.long) != 0 {
+		t.Error("the command is still executed")
 	}
 }
 
