@@ -31,6 +31,7 @@ type Within struct {
 		agent  *Agent // nil: nobody has asked, or not for long
 		serve  http.Handler
 		asked  time.Time // last
+		asking int       // requests that are being served
 		timer  *time.Timer
 		closed bool
 	}
@@ -59,7 +60,7 @@ func Handler(o Options) *Within {
 	switch {
 	case err != nil:
 		o.Warn(err.Error())
-	case h.idle == 0:
+	case h.idle == 0: // it never rests
 		h.running()
 	default:
 		h.options.Access = checked.Access // sessions and limits last, whether the agent runs or not
@@ -67,26 +68,33 @@ func Handler(o Options) *Within {
 	return h
 }
 
-// running returns what serves the agent, which is started if need be.
+// running returns what serves the agent, which is started if need be, and does not rest before served is called.
 func (h *Within) running() (http.Handler, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.mu.closed {
 		return nil, errAgentClosed
 	}
-	h.mu.asked = time.Now()
-	if h.mu.agent != nil {
-		return h.mu.serve, nil
+	if h.mu.agent == nil {
+		a, err := New(h.options)
+		if err != nil {
+			return nil, err
+		}
+		h.mu.agent, h.mu.serve = a, a.Handler()
+		if h.idle > 0 {
+			h.mu.timer = time.AfterFunc(h.idle, h.rest)
+		}
 	}
-	a, err := New(h.options)
-	if err != nil {
-		return nil, err
-	}
-	h.mu.agent, h.mu.serve = a, a.Handler()
-	if h.idle > 0 {
-		h.mu.timer = time.AfterFunc(h.idle, h.rest)
-	}
+	h.mu.asking++
 	return h.mu.serve, nil
+}
+
+// served ends what running began.
+func (h *Within) served() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.asking--
+	h.mu.asked = time.Now()
 }
 
 // rest stops the agent if nobody has asked for long enough, and looks again later if somebody has.
@@ -97,7 +105,7 @@ func (h *Within) rest() {
 		h.mu.Unlock()
 		return
 	}
-	if wait := h.idle - time.Since(h.mu.asked); wait > 0 || a.busy() {
+	if wait := h.idle - time.Since(h.mu.asked); wait > 0 || h.mu.asking > 0 || a.busy() {
 		h.mu.timer.Reset(max(wait, h.idle/4))
 		h.mu.Unlock()
 		return
@@ -123,6 +131,7 @@ func (h *Within) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, err.Error(), "the options of agent.Handler")
 		return
 	}
+	defer h.served()
 	serve.ServeHTTP(w, beneath(r, mountedAt(r)))
 }
 

@@ -80,6 +80,27 @@ func get503(t *testing.T, url string) {
 	}
 }
 
+func TestTheAgentDoesNotRestWhileItServesARequest(t *testing.T) {
+	h := Handler(Options{Interval: interval})
+	t.Cleanup(func() { h.Close() })
+	h.idle = time.Nanosecond
+	asked := false
+	h.options.Mount = map[string]http.Handler{"/slow": http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked = true
+		h.rest() // as the timer does
+		if !h.runs() {
+			t.Error("it has stopped while somebody is served")
+		}
+	})}
+	r := httptest.NewRequest("GET", Prefix+"slow", nil)
+	r.Host, r.RemoteAddr = "localhost", "127.0.0.1:1"
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	if !asked {
+		t.Error("nobody was served")
+	}
+	until(t, "at rest", func() bool { return !h.runs() })
+}
+
 func TestTheAgentKnowsWhereItIsMounted(t *testing.T) {
 	h := Handler(Options{Interval: interval})
 	t.Cleanup(func() { h.Close() })
