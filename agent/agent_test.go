@@ -84,14 +84,14 @@ func start(t *testing.T, o Options) *Agent {
 // patience bounds every wait; on a busy machine all takes its time.
 const patience = time.Minute
 
-// until waits for a condition and fails the test if it does not come true.
+// until waits for a condition and fails the test if it does not come true. Conditions that ask an agent over HTTP are within the rate that it lets through.
 func until(t *testing.T, what string, true func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !true(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("after %v: still not %s", patience, what)
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

@@ -138,7 +138,7 @@ func TestWaitsAreThoseOfTheThreadsThatAreMeant(t *testing.T) {
 	if some := waits("?scope=requests"); some.Waiting != 1 || some.Threads != 79 || len(some.Groups) != 1 || len(some.Groups[0].Holders) != 1 || some.Groups[0].Holders[0].Name != "main" {
 		t.Errorf("of a scope: got %+v", some)
 	}
-	if some := waits("?filter=" + url.QueryEscape("wait<10s")); some.Waiting != 20 {
+	if some := waits("?filter=" + url.QueryEscape("wait<59s")); some.Waiting != 20 {
 		t.Errorf("of a filter: got %d, want those of jobs", some.Waiting)
 	}
 	s, err := dump.ParseJSON(get(t, of+"/dump", 200))
@@ -223,7 +223,7 @@ func TestSettingsAreReadAndChanged(t *testing.T) {
 	if err := json.Unmarshal(get(t, of+"/settings", 200), &d); err != nil || d.Format != dump.SettingsFormat || len(d.Kinds) < 10 {
 		t.Fatalf("settings: %v, %+v", err, d)
 	}
-	for body, status := range map[string]int{"park.stak=off": 400, strings.Repeat("#", 1<<20): 413} {
+	for body, status := range map[string]int{"park.stak=off": 400, strings.Repeat("#", 1+64<<10): 413} { // all of it fits into the connection, whoever reads it
 		r, err := http.Post(of+"/settings", "text/plain", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)

@@ -356,19 +356,21 @@ func TestAClientThatTellsWhatItHasSeenHasTwoFramesOnTheirWay(t *testing.T) {
 	a := start(t, Options{Dirs: []string{file.Dir}})
 	s := serve(t, a)
 	slow, other := connect(t, s), connect(t, s)
+	began := time.Now().UnixMilli()
+	slow.seen(0)
 	slow.subscribe("", "", "")
-	slow.framesUntil("figures", func() bool { return slow.whole.Process != nil })
-	slow.seen(slow.seq)
+	for slow.whole.Process == nil || slow.whole.Time < began { // what was sent before is on its way beside the two
+		slow.seen(slow.frame().Seq)
+	}
 	slow.seen(slow.seq - 1) // out of date: it changes nothing
 	last := slow.seq
-	// Frames that were sent before it told anything may still come, and what the
-	// other one reads may have waited for it: more than one round may be needed.
-	for round := 0; slow.whole.Lost < 10; {
+	// Until it was heard some frames may have been sent, and what the other one reads may have waited for it: more than one round may be needed.
+	for deadline := time.Now().Add(patience); slow.whole.Lost < 10; {
 		slow.frame()
 		if slow.seq < last+mostUnseen {
 			continue
 		}
-		if round++; round > 10 {
+		if time.Now().After(deadline) {
 			t.Fatalf("%d frames are lost, want most of the 20 that the other one gets in each round", slow.whole.Lost)
 		}
 		last = slow.seq

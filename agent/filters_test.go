@@ -151,11 +151,15 @@ func TestAClientGetsThePanelsThatItNames(t *testing.T) {
 	if n := shown(t, a).from.surveyed.Load(); n != 0 {
 		t.Errorf("%d clients look at surveys, want none", n)
 	}
-	until(t, "some points", func() bool { return len(shown(t, a).history.points) > 5 })
+	had := tab.whole.Points != nil // it was heard late: what there was without a subscription had points
+	before := len(shown(t, a).history.points)
+	until(t, "some points", func() bool { return len(shown(t, a).history.points) > before+5 })
+	tab.whole.Points = nil
 	tab.say(`{"type":"subscribe","panels":["points","delays"]}`)
-	tab.framesUntil("all points at once", func() bool {
-		return tab.whole.Points != nil && tab.whole.Points.Reset && len(tab.whole.Points.Time) > 5
-	})
+	tab.framesUntil("all points that it lacks at once", func() bool { return tab.whole.Points != nil })
+	if p := tab.whole.Points; p.Reset == had || len(p.Time) <= 5 {
+		t.Errorf("%d points at once, from the beginning: %v; want some and %v", len(p.Time), p.Reset, !had)
+	}
 	until(t, "one that looks at surveys", func() bool { return shown(t, a).from.surveyed.Load() == 1 })
 	tab.say(`{"type":"subscribe","panels":["secrets"]}`)
 	var p Problem

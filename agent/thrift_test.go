@@ -108,10 +108,13 @@ func TestAnAgentThatSavesTellsItsClientsAndItsObserversWait(t *testing.T) {
 	})
 	tab := connect(t, serve(t, a))
 	tab.say(`{"type":"subscribe","filter":"state=parked"}`)
-	tab.framesUntil("the last step", func() bool { return tab.whole.Process != nil && tab.whole.Process.Cost.Step == len(steps)-1 })
+	// The client may have come after the reading with which the last step was taken.
+	tab.framesUntil("the last step, and one client", func() bool {
+		return tab.whole.Process != nil && tab.whole.Process.Cost.Step == len(steps)-1 && tab.whole.Process.Cost.Clients == 1
+	})
 	c := tab.whole.Process.Cost
-	if !strings.Contains(c.Note, "exports of events are off") || !c.Unread || c.MaxMemory != 1 || c.Clients != 1 {
-		t.Errorf("cost %+v, want what is off, the limit, and one client", c)
+	if !strings.Contains(c.Note, "exports of events are off") || !c.Unread || c.MaxMemory != 1 {
+		t.Errorf("cost %+v, want what is off, and the limit", c)
 	}
 	if got := a.Cost(); got.Step != c.Step || got.Note == "" {
 		t.Errorf("Cost returns %+v, the frame has %+v", got, c)

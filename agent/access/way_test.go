@@ -143,14 +143,15 @@ func TestAnActionHasItsLineEvenIfItPanics(t *testing.T) {
 }
 
 func TestAHandlerMayTakeLongerThanABody(t *testing.T) {
-	p := policy(t, Options{Limits: Limits{BodyTime: 500 * time.Millisecond, WriteTime: 500 * time.Millisecond, HeaderTime: 500 * time.Millisecond}})
+	const limit = 2 * time.Second // not less: a busy machine may take that long to send a head
+	p := policy(t, Options{Limits: Limits{BodyTime: limit, WriteTime: limit, HeaderTime: limit}})
 	done := make(chan error, 1)
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = p.Server(p.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			done <- r.Context().Err()
-		case <-time.After(1500 * time.Millisecond): // three times what each of the limits is
+		case <-time.After(2 * limit):
 			done <- nil
 		}
 		io.Copy(w, r.Body)

@@ -23,7 +23,7 @@ func watch(t *testing.T, r *flight.Reader, rule string, first func()) trigger.Fi
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var found *trigger.Firing
 	err = trigger.Watch(ctx, r, trigger.Options{Rules: rules, Interval: 50 * time.Millisecond, Fire: func(all []trigger.Firing) {
