@@ -24,7 +24,7 @@ type collector struct {
 	coltracepb.UnimplementedTraceServiceServer
 	server *grpc.Server
 	addr   string
-	answer atomic.Pointer[func() (refused int64, err error)]
+	answer atomic.Pointer[func(spans int) (refused int64, err error)]
 
 	mu struct {
 		sync.Mutex
@@ -45,6 +45,11 @@ func startCollector(t testing.TB, addr string) *collector {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startCollectorAt(t, l)
+}
+
+func startCollectorAt(t testing.TB, l net.Listener) *collector {
+	t.Helper()
 	c := &collector{server: grpc.NewServer(), addr: l.Addr().String()}
 	c.mu.resources = map[string]string{}
 	coltracepb.RegisterTraceServiceServer(c.server, c)
@@ -58,7 +63,13 @@ func startCollector(t testing.TB, addr string) *collector {
 func (c *collector) Export(_ context.Context, r *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
 	answer := &coltracepb.ExportTraceServiceResponse{}
 	if f := c.answer.Load(); f != nil {
-		refused, err := (*f)()
+		spans := 0
+		for _, rs := range r.ResourceSpans {
+			for _, ss := range rs.ScopeSpans {
+				spans += len(ss.Spans)
+			}
+		}
+		refused, err := (*f)(spans)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	pprof "github.com/google/pprof/profile"
+
 	"github.com/vtscope/vtscope/agent/control"
 	"github.com/vtscope/vtscope/recording"
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -214,18 +216,22 @@ func TestCPUIsGosOwnProfileWithOurLabels(t *testing.T) {
 	p := start(t)
 	src := p.follow(nil)
 	p.tell("busy")
-	prof, err := Take(t.Context(), KindOf("cpu"), src, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var prof *pprof.Profile
+	labelled := 0
+	eventually(t, "samples of who computes", func() bool { // on a busy machine it may not have begun within a second
+		var err error
+		if prof, err = Take(t.Context(), KindOf("cpu"), src, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range prof.Sample {
+			if strings.Join(s.Label["scope"], "") == "root/compute" && strings.Join(s.Label["name"], "") == "worker *" && s.Label["vtscope.scope"] == nil {
+				labelled++
+			}
+		}
+		return labelled > 0
+	})
 	p.tell("enough")
 	p.hear("done")
-	labelled := 0
-	for _, s := range prof.Sample {
-		if strings.Join(s.Label["scope"], "") == "root/compute" && strings.Join(s.Label["name"], "") == "worker *" && s.Label["vtscope.scope"] == nil {
-			labelled++
-		}
-	}
 	if labelled == 0 || prof.PeriodType.Type != "cpu" {
 		t.Errorf("got %d samples of scope compute of %d, want some, in a CPU profile\n%v", labelled, len(prof.Sample), prof)
 	}
@@ -255,7 +261,12 @@ func TestGoToolPprofReadsWhatIsServed(t *testing.T) {
 	fetch(t, at+"lock", before)
 	p.tell("some")
 	p.hear("done")
-	eventually(t, "waits for the lock", func() bool { by, _ := counted(src.Events().Mark(), whatPark); return by[flight.ReasonLock] > 0 })
+	eventually(t, "all that happened", func() bool {
+		m := src.Events().Mark()
+		parks, _ := counted(m, whatPark)
+		_, pins := counted(m, whatPinned)
+		return parks[flight.ReasonLock] > 0 && parks[flight.ReasonSleep] >= 20 && pins >= 3
+	})
 	for _, c := range []struct {
 		args []string
 		want []string
@@ -292,15 +303,25 @@ func TestGoToolPprofReadsWhatIsServed(t *testing.T) {
 // What happens in a stretch is followed for that alone.
 func TestAProcessIsFollowedForAWhile(t *testing.T) {
 	p := start(t)
-	done := make(chan struct{})
-	go func() {
+	enough, done := make(chan struct{}), make(chan struct{})
+	go func() { // one after the other, as long as it is followed
 		defer close(done)
-		for range 40 {
-			_, _ = io.WriteString(p.in, "some\n")
-			time.Sleep(20 * ms)
+		for {
+			select {
+			case <-enough:
+				return
+			default:
+			}
+			if _, err := io.WriteString(p.in, "some\n"); err != nil {
+				return
+			}
+			if _, err := p.out.ReadString('\n'); err != nil {
+				return
+			}
 		}
 	}()
 	prof, err := Follow(t.Context(), KindOf("park"), p.r, 500*ms, ProcessOptions{})
+	close(enough)
 	<-done
 	if err != nil {
 		t.Fatal(err)
