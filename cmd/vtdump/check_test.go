@@ -23,9 +23,9 @@ func troubled(t *testing.T) string {
 		Thread: func(i int) flighttest.Thread {
 			switch i {
 			case 0:
-				return flighttest.Thread{Name: "left", Scope: 1, Stack: 1, State: flight.StateBlocked, Reason: flight.ReasonLock, Blocker: b, Age: time.Minute}
+				return flighttest.Thread{Name: "left", Scope: 1, Stack: 1, State: flight.StateBlocked, Reason: flight.ReasonLock, Blocker: b, Age: time.Hour}
 			case 1:
-				return flighttest.Thread{Name: "right", Scope: 1, Stack: 1, State: flight.StateBlocked, Reason: flight.ReasonLock, Blocker: a, Age: time.Minute}
+				return flighttest.Thread{Name: "right", Scope: 1, Stack: 1, State: flight.StateBlocked, Reason: flight.ReasonLock, Blocker: a, Age: time.Hour}
 			case 2:
 				return flighttest.Thread{Name: "pinned", Scope: 2, Stack: 2, State: flight.StatePinned, Reason: flight.ReasonPinnedSection, Age: time.Second}
 			}
@@ -43,14 +43,14 @@ func TestCheckTellsWhichLimitsAreKept(t *testing.T) {
 		want []string
 	}{
 		{"--max-threads 4", exitDone, []string{"4 threads  1 limit kept\n", "kept    max-threads 4: there are 4 threads\n"}},
-		{"--max-threads 3", exitFailed, []string{"1 of 1 limit not kept", "FAILED  max-threads 3: there are 4 threads\n", "2 threads, blocked for up to 1 m\n", "in locks at shop.both both.go:5 #1 \"left\" #2 \"right\"\n", "try: vtdump " + path + "\n"}},
+		{"--max-threads 3", exitFailed, []string{"1 of 1 limit not kept", "FAILED  max-threads 3: there are 4 threads\n", "2 threads, blocked for up to 1 h\n", "in locks at shop.both both.go:5 #1 \"left\" #2 \"right\"\n", "try: vtdump " + path + "\n"}},
 		{"--max-threads 0 --filter name=nobody", exitDone, []string{"only name=nobody\n", "kept    max-threads 0: there are 0 threads\n"}},
 		{"--max-growth 20% --max-growth 5 --growth 1ms", exitDone, []string{"kept    max-growth 20%: there are 0 threads more than", ", when there were ", "kept    max-growth 5:"}},
 		{"--max-growth 0 --growth 1ms", exitDone, []string{"kept    max-growth 0: there are 0 threads more than"}},
 		{"--no-pins", exitFailed, []string{"FAILED  no-pins: 1 thread pinned now, 1 time before\n", "1 thread pinned for up to", "pinned 1 time, for up to 1 s, because of pin-section; 3 others waited for a carrier", "at shop.pin pin.go:9\n", "try: vtdump scheduler " + path}},
 		{"--no-pins --filter name=well", exitDone, []string{"kept    no-pins: no thread is or was pinned\n"}},
 		{"--no-pins --filter scope~pins", exitFailed, []string{"no-pins: 1 thread pinned now, 0 others before\n"}},
-		{"--no-deadlock", exitFailed, []string{"FAILED  no-deadlock: 1 deadlock\n", "2 threads wait for each other, for 1 m: here for lock \"", "try: vtdump waits " + path}},
+		{"--no-deadlock", exitFailed, []string{"FAILED  no-deadlock: 1 deadlock\n", "2 threads wait for each other, for 1 h: here for lock \"", "try: vtdump waits " + path}},
 		{"--no-deadlock --filter name=right", exitFailed, []string{"no-deadlock: 1 deadlock\n"}},
 		{"--no-deadlock --filter scope~pins", exitDone, []string{"kept    no-deadlock"}},
 		{"--no-leaks pins --no-leaks shop", exitFailed, []string{"1 of 2 limits not kept", "FAILED  no-leaks pins: 2 threads in pins\n", "kept    no-leaks shop: 0 threads in shop\n", "try: vtdump " + path + " --scope 'pins'\n"}},
