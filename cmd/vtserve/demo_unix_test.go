@@ -12,9 +12,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight/flighttest"
 )
 
 func TestTheDemosChildEndsWithVtserve(t *testing.T) {
+	t.Setenv("VTSCOPE_DIR", flighttest.Dir(t)) // not those of other tests, of which there may be something to tell
 	t.Setenv(childVariable, "obey")
 	s := begin(t, "--demo", "--threads", "1234", "--shop", os.Args[0])
 	// The child's line and vtserve's own may come in any order.
@@ -42,6 +45,7 @@ func TestTheDemosChildEndsWithVtserve(t *testing.T) {
 }
 
 func TestAChildThatDiesIsToldAndThePageStays(t *testing.T) {
+	t.Setenv("VTSCOPE_DIR", flighttest.Dir(t)) // not those of other tests, of which there may be something to tell
 	t.Setenv(childVariable, "obey")
 	s := begin(t, "--demo", "--shop", os.Args[0])
 	pid, err := strconv.Atoi(s.match(t, `^child (\d+) `))

@@ -124,11 +124,15 @@ func (a answer) String() string { return fmt.Sprintf("status %d, %.300s", a.stat
 // ask sends a request on a connection of its own.
 func (v *target) ask(t *testing.T, q request) answer {
 	t.Helper()
-	return v.askBy(t, &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, q)
+	a, err := v.try(q)
+	if err != nil {
+		t.Fatalf("%s %s: %v", q.method, q.path, err)
+	}
+	return a
 }
 
-func (v *target) askBy(t *testing.T, transport *http.Transport, q request) answer {
-	t.Helper()
+// try is ask of a server that may hang up.
+func (v *target) try(q request) (answer, error) {
 	if q.method == "" {
 		q.method = "GET"
 	}
@@ -141,7 +145,7 @@ func (v *target) askBy(t *testing.T, transport *http.Transport, q request) answe
 	}
 	r, err := http.NewRequest(q.method, v.url+q.path, body)
 	if err != nil {
-		t.Fatal(err)
+		return answer{}, err
 	}
 	if q.host != "" {
 		r.Host = q.host
@@ -152,16 +156,13 @@ func (v *target) askBy(t *testing.T, transport *http.Transport, q request) answe
 	for k, w := range q.header {
 		r.Header.Set(k, w)
 	}
-	resp, err := transport.RoundTrip(r)
+	resp, err := (&http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}).RoundTrip(r)
 	if err != nil {
-		t.Fatalf("%s %s: %v", q.method, q.path, err)
+		return answer{}, err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{resp.StatusCode, resp.Header, string(text)}
+	return answer{resp.StatusCode, resp.Header, string(text)}, err
 }
 
 // raw sends bytes and returns all that comes until the server closes the connection, or says nothing for a while.
@@ -180,6 +181,26 @@ func (v *target) dial(t *testing.T) net.Conn {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// ends reads until the connection is closed, for a minute at most.
+func ends(c net.Conn) string {
+	c.SetReadDeadline(time.Now().Add(time.Minute))
+	b, _ := io.ReadAll(io.LimitReader(c, 4<<20)) // closed tells from the text how it ended
+	return string(b)
+}
+
+// hears reads until a text has come, for a minute at most.
+func hears(c net.Conn, want string) string {
+	var b bytes.Buffer
+	chunk := make([]byte, 4096)
+	for c.SetReadDeadline(time.Now().Add(time.Minute)); !bytes.Contains(b.Bytes(), []byte(want)); {
+		n, err := c.Read(chunk)
+		if b.Write(chunk[:n]); err != nil {
+			break
+		}
+	}
+	return b.String()
 }
 
 // hear reads until the connection is closed, or nothing more comes for a while after something came; at most ten seconds.
