@@ -29,10 +29,10 @@ func TestTheAddressIsWhatIsShown(t *testing.T) {
 
 	b.step("forth", func() {
 		b.until("a finding", fmt.Sprintf(`document.querySelector(%q)`, row))
-		b.do(chromedp.Click(chromedp.CSS(row + " button.finding")))
+		b.press("the finding", row+" button.finding") // others come, and move it
 		b.until("the guilty line", fmt.Sprintf(`document.querySelector("#stack .frames")?.innerText.includes(%q)`, guilty))
 		b.until("threads of the group", `document.querySelector("#stack [data-sample] .thread-link")`)
-		b.do(chromedp.Click(chromedp.CSS(`#stack [data-sample] .thread-link`)))
+		b.press("an example", `#stack [data-sample] .thread-link`)
 		b.until("one of them", fmt.Sprintf(`document.querySelector("#thread .frames")?.innerText.includes(%q)`, guilty))
 		b.keys("5")
 		b.until("who waits for whom", `document.querySelector("#waits .wait-groups")`)

@@ -81,7 +81,7 @@ func TestAFindingLeadsToItsScopeAndGroup(t *testing.T) {
 				if scope == "-" {
 					continue // who holds a carrier may do something else by now
 				}
-				b.do(chromedp.Click(chromedp.CSS(row + " button")))
+				b.press("the finding", row+" button") // others come, and move it
 				b.until("its scope", fmt.Sprintf(`chosen("#scopes")?.dataset.path === %q`, scope))
 				b.until("its group", `chosen("#groups") && location.hash.includes("group=")`)
 				b.until("what to do, at once", fmt.Sprintf(`/What to do: .{20}/.test(document.querySelector(%q).innerText)`, row))
