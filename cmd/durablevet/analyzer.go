@@ -402,7 +402,7 @@ func (c *checker) call(f *types.Func, n *ast.CallExpr, in bool) bool {
 	}
 	switch {
 	case to.Pkg().Path() == durablePath:
-		if to.Name() == "Do" || to.Name() == "Move" {
+		if to.Name() == "Do" || to.Name() == "Move" || to.Name() == "MoveFor" {
 			c.steps[f] = true
 			// what it is given is outside
 			for _, a := range n.Args {

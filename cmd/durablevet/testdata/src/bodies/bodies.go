@@ -49,6 +49,12 @@ func body(t *durable.Thread, m map[string]int) (int, error) {
 		os.Remove("x")
 		return int(time.Now().Unix()), nil
 	})
+	for _, err := range []error{
+		durable.Move(t, "away", func(b []byte) error { return os.WriteFile("x", b, 0) }),
+		durable.MoveFor(t, "away", time.Second, func(b []byte) error { return os.WriteFile("x", b, 0) }),
+	} {
+		_ = err
+	}
 	helps(t)
 	return v, err
 }

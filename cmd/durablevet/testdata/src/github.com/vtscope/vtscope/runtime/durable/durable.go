@@ -26,4 +26,10 @@ func Register[A, R any](r *Registry, name string, f func(t *Thread, args A) (R, 
 
 func Do[T any](t *Thread, name string, f func(Call) (T, error)) (T, error) { return f(Call{}) }
 
+func Move(t *Thread, name string, send func(b []byte) error) error { return send(nil) }
+
+func MoveFor(t *Thread, name string, d time.Duration, send func(b []byte) error) error {
+	return send(nil)
+}
+
 func Sleep(t *Thread, name string, d time.Duration) {}
