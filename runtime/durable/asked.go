@@ -188,7 +188,7 @@ func (t *Thread) standLocked(r *journal.DurableRow) {
 		}
 	case t.mu.state == Moved, t.mu.state == Away:
 		r.State, r.Wait = journal.Moved, nil
-	case t.mu.leave == toBytes, t.mu.leave == toStore:
+	case t.mu.leave == toBytes, t.mu.leave == toClose, t.mu.leave == toStore:
 		r.State = journal.Stopping
 	case t.mu.state == Hibernated:
 		r.State = journal.Hibernated

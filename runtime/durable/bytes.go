@@ -1,12 +1,14 @@
 package durable
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/vtscope/vtscope/runtime/durable/journal"
 	"github.com/vtscope/vtscope/runtime/sched"
+	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
 // ErrChild is what the error of [Thread.ParkAndSerialize] matches for a child.
@@ -14,24 +16,60 @@ var ErrChild = errors.New("a child goes with its parent")
 
 // ParkAndSerialize waits until the thread and its children stand at a step or wait in one, ends them here, and returns what it takes to let them go on elsewhere. A call
 // that is under way comes to its end before. Deferred functions of the bodies are executed, and what they ask of this package for ends them. Who joins the thread here
-// gets [ErrMoved]. The error matches [ErrDone], [ErrMoved], [ErrChild], or, on the thread itself, [ErrItself]: see [Move]. If the bytes would be more than the builder's Limits it
-// matches [journal.ErrTooLarge] or [journal.ErrMemory], and the thread goes on.
+// gets [ErrMoved]. A thread that waits in it can be interrupted: then the thread goes on as it was. The error matches [ErrDone], [ErrMoved], [ErrClosed], [ErrChild], or, on the
+// thread itself, [ErrItself]: see [Move]. If the bytes would be more than the builder's Limits it matches [journal.ErrTooLarge] or [journal.ErrMemory], and the thread goes on.
+//
+// A signal or a permit that was taken is in the bytes, or was used by the body; who sends one meanwhile waits until the bytes are made, and is told [ErrMoved].
 //
 // A thread of a keeper is dropped from its store. An error with bytes says that the store did not answer to that: then it may have the thread too, and lets it go on there.
-// Of a [Shared] store that error matches [ErrFenced] without bytes if another keeper has the thread, and signals that are on their way to it are lost.
+// Of a [Shared] store that error matches [ErrFenced] without bytes if another keeper has the thread.
 func (t *Thread) ParkAndSerialize() ([]byte, error) {
+	return t.ParkAndSerializeContext(context.Background())
+}
+
+// ParkAndSerializeContext is [Thread.ParkAndSerialize], and gives up when ctx ends before the thread and its children have come to a step. Then they go on as they were, and the error,
+// which matches ctx's cause, tells which thread is in which call, and since when.
+func (t *Thread) ParkAndSerializeContext(ctx context.Context) ([]byte, error) {
 	switch {
 	case t.onIt():
 		return nil, ErrItself
 	case t.parent != nil:
 		return nil, ErrChild
 	}
-	if err := t.fits(); err != nil {
+	if err := t.fits(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.halt(); err != nil {
+	h := &halt{why: toBytes}
+	defer h.undo()
+	if err := h.stop(ctx, t); err != nil {
+		return nil, fmt.Errorf("durable: park %s: %w", t.id, err)
+	}
+	if err := t.stands(); err != nil {
 		return nil, err
 	}
+	gone := false
+	if k := t.builder.keeper; k.sharing() {
+		if err := k.shared.Leave(t.id, true); err != nil {
+			return nil, fmt.Errorf("durable: park %s: %w", t.id, err)
+		}
+		defer func() {
+			if !gone {
+				_ = k.shared.Leave(t.id, false) // else somebody else has it, or the keeper is closed
+			}
+		}()
+	}
+	known := new(vthread.Promise[struct{}])
+	defer known.Complete(struct{}{})
+	if err := t.lockSettled(ctx); err != nil { // somebody else parks it too
+		return nil, err
+	}
+	if err := t.standsLocked(); err != nil {
+		t.mu.Unlock()
+		return nil, err
+	}
+	t.mu.sending = known
+	t.mu.Unlock()
+	h.hold(known)
 	t.mu.Lock()
 	im := t.imageLocked()
 	t.mu.Unlock()
@@ -39,18 +77,21 @@ func (t *Thread) ParkAndSerialize() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.packed(len(b))
-	if err := t.sent(); errors.Is(err, ErrFenced) {
+	if err = t.drop(); errors.Is(err, ErrFenced) {
+		t.lose()
 		return nil, err
-	} else if err != nil {
-		return b, err
 	}
-	return b, nil
+	gone = true
+	t.packed(len(b))
+	h.end()
+	return b, err
 }
 
-// fits returns an error if the thread, as it is now, is more than its limits allow: who stops it for its bytes cannot let it go on.
-func (t *Thread) fits() error {
-	t.mu.Lock()
+// fits returns an error if the thread, as it is now, is more than its limits allow.
+func (t *Thread) fits(ctx context.Context) error {
+	if err := t.lock(ctx); err != nil {
+		return fmt.Errorf("durable: park %s: thread %s waits for its store: %w", t.id, t.id, err)
+	}
 	if err := t.hereLocked(); err != nil {
 		t.mu.Unlock()
 		return err
@@ -60,11 +101,25 @@ func (t *Thread) fits() error {
 	return t.builder.Limits.Fits(im)
 }
 
-// sent tells the keeper, if there is one, that the thread is elsewhere.
-func (t *Thread) sent() error {
+// stands returns why a thread that was halted for its bytes does not stand, or nil.
+func (t *Thread) stands() error {
 	t.mu.Lock()
-	t.mu.sent = true
-	t.mu.Unlock()
+	defer t.mu.Unlock()
+	return t.standsLocked()
+}
+
+func (t *Thread) standsLocked() error {
+	if t.mu.state == Stopping {
+		return nil
+	}
+	if err := t.hereLocked(); err != nil {
+		return err
+	}
+	return ErrMoved
+}
+
+// drop tells the keeper, if there is one, that the thread is elsewhere.
+func (t *Thread) drop() error {
 	k := t.builder.keeper
 	if k == nil {
 		return nil
@@ -73,100 +128,6 @@ func (t *Thread) sent() error {
 	delete(k.mu.threads, t.id)
 	k.mu.Unlock()
 	return t.tell(t.drops()...)
-}
-
-// stop tells a thread and its children to leave for good. It does not wait.
-func (t *Thread) stop() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, c := range t.mu.children {
-		defer c.stop() // T4; when the parent is told: it must not see that they are gone
-	}
-	if t.overLocked() == nil {
-		t.stopLocked()
-	}
-}
-
-// stopped waits until a thread that was told to stop has left, with its children. The error is that the caller was interrupted: they leave all the same.
-func (t *Thread) stopped() error {
-	t.mu.Lock()
-	left := t.mu.left
-	t.mu.Unlock()
-	if left != nil {
-		if _, err := left.Future.Get(); err != nil {
-			return err
-		}
-	}
-	t.mu.Lock()
-	var all []*Thread
-	for _, c := range t.mu.children {
-		all = append(all, c)
-	}
-	t.mu.Unlock()
-	for _, c := range all {
-		c.stop() // it may be one that was just forked
-		if err := c.stopped(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *Thread) stopLocked() {
-	t.mu.leave = toBytes
-	if t.mu.state != Hibernated {
-		t.pokeLocked()
-		return
-	}
-	if t.mu.timer != nil {
-		t.mu.timer.Stop()
-	}
-	t.mu.state = Moved
-	t.leavesLocked()
-	t.closeLocked()
-}
-
-// halt makes a thread and its children leave for good, and waits until they have.
-func (t *Thread) halt() error {
-	t.mu.Lock()
-	if err := t.hereLocked(); err != nil {
-		t.mu.Unlock()
-		return err
-	}
-	t.stopLocked()
-	left := t.mu.left
-	t.mu.Unlock()
-	if left != nil {
-		if _, err := left.Future.Get(); err != nil { // the caller was interrupted: the thread leaves all the same
-			return err
-		}
-	}
-	t.mu.Lock()
-	state := t.mu.state
-	t.mu.Unlock()
-	switch state {
-	case Done:
-		return ErrDone
-	case Away: // another keeper has taken it meanwhile
-		return ErrFenced
-	}
-	return t.haltChildren()
-}
-
-func (t *Thread) haltChildren() error {
-	t.mu.Lock()
-	all := t.childrenLocked()
-	t.mu.Unlock()
-	for _, c := range all {
-		err := c.halt()
-		if err == ErrDone { // it may have children that have not
-			err = c.haltChildren()
-		}
-		if err != nil {
-			return fmt.Errorf("durable: child %s: %w", c.id, err)
-		}
-	}
-	return nil
 }
 
 // imageLocked describes a thread that does not run, with its children.

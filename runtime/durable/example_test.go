@@ -1,9 +1,12 @@
 package durable_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/durable"
@@ -158,6 +161,48 @@ func ExampleChoose() {
 		}
 	}
 	// Output: 1 of 5 and 2 of 2 <nil>
+}
+
+// Who stops a process waits for calls that are under way as long as it wants, and knows what it has waited for.
+func ExampleKeeper_CloseContext() {
+	registry := durable.NewRegistry()
+	begun, end := make(chan bool), make(chan bool)
+	_ = durable.Register(registry, "checkout", func(t *durable.Thread, _ int) (string, error) {
+		return durable.Do(t, "pay", func(durable.Call) (string, error) {
+			close(begun)
+			<-end
+			return "paid", nil
+		})
+	})
+	dir, err := os.MkdirTemp("", "threads")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	store, err := durable.NewFileStore(dir, durable.FileOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	keeper, err := durable.Open(durable.KeeperOptions{Registry: registry, Store: store})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := keeper.Start("order-4711", "checkout", 1); err != nil {
+		log.Fatal(err)
+	}
+	<-begun
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	err = keeper.CloseContext(ctx)
+	what, _, _ := strings.Cut(err.Error(), " since ")
+	fmt.Println(what)
+	fmt.Println(errors.Is(err, context.DeadlineExceeded))
+	close(end)
+	fmt.Println(keeper.Close())
+	// Output:
+	// durable: close: thread order-4711 is in do "pay"
+	// true
+	// <nil>
 }
 
 func ExampleRegisterGenerator() {

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"context"
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/durable/journal"
@@ -52,4 +53,13 @@ func SetClockForTest(t *Thread, by time.Duration) {
 	t.mu.wait.until = t.mu.wait.until.Add(-by)
 	last := &t.mu.journal.steps[len(t.mu.journal.steps)-1]
 	last.Value, _ = encode(t.mu.wait.until)
+}
+
+// SignalWithinForTest is Signal, and waits until it is known who has the thread only as long as ctx goes on.
+func SignalWithinForTest(ctx context.Context, t *Thread, name string) error {
+	e, err := signal(t.id, name, 0)
+	if err != nil {
+		return err
+	}
+	return t.tellIt(ctx, e)
 }

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,9 +13,10 @@ import (
 // A Generator is a sequence of values that a durable thread yields. Unlike those of package continuation, whose stack is one goroutine's, it can be cloned between two values, and
 // parked to bytes: the body is replayed up to the value where it stood. Its methods may be called from any goroutine, one after the other.
 type Generator[T any] struct {
-	t   *Thread
-	mu  vsync.Mutex
-	had int // number of the value that Next has returned; 0: none yet
+	t     *Thread
+	mu    vsync.Mutex
+	had   int  // number of the value that Next has returned; 0: none yet
+	asked bool // the value behind it was asked for
 }
 
 // An outlet is where a generator's thread puts its values.
@@ -116,13 +118,18 @@ func Values[T any](t *Thread) *Generator[T] { return &Generator[T]{t: t} }
 func (g *Generator[T]) Thread() *Thread { return g.t }
 
 // Next waits for the next value. ok is false when there is none any more: then err is that of the body, or why there are none here, such as [ErrMoved], or [ErrFenced] if
-// another keeper has the thread. Who gives up waiting parks the thread to bytes, or closes its keeper.
-func (g *Generator[T]) Next() (v T, ok bool, err error) {
-	g.mu.Lock()
+// another keeper has the thread. A thread that waits in it can be interrupted; that loses no value.
+func (g *Generator[T]) Next() (v T, ok bool, err error) { return g.NextContext(context.Background()) }
+
+// NextContext is [Generator.Next], and gives up with ctx's cause when ctx ends first. The body goes on: the value that it yields is the one of the next call.
+func (g *Generator[T]) NextContext(ctx context.Context) (v T, ok bool, err error) {
+	if err := g.mu.LockContext(ctx); err != nil {
+		return v, false, err
+	}
 	defer g.mu.Unlock()
 	o := g.t.outlet()
-	if g.had > 0 && !o.isOver() {
-		if err := g.t.Signal(nextValue, nil); err != nil && !errors.Is(err, ErrDone) && !errors.Is(err, ErrMoved) {
+	if !o.isOver() {
+		if err := g.ask(ctx); err != nil && !errors.Is(err, ErrDone) && !errors.Is(err, ErrMoved) {
 			return v, false, err
 		}
 	}
@@ -132,14 +139,29 @@ func (g *Generator[T]) Next() (v T, ok bool, err error) {
 		if o.mu.over {
 			return v, false, o.mu.err
 		}
-		o.mu.more.Wait()
+		if err := o.mu.more.WaitContext(ctx); err != nil {
+			return v, false, err
+		}
 	}
-	g.had = o.mu.n
+	g.had, g.asked = o.mu.n, false
 	v, ok = o.mu.value.(T)
 	if !ok {
 		err = fmt.Errorf("durable: generator %s yields %T, and was asked for %T", g.t.body.name, o.mu.value, v)
 	}
 	return v, ok, err
+}
+
+// ask lets the body go on behind the value that Next has returned, once.
+func (g *Generator[T]) ask(ctx context.Context) error {
+	if g.had == 0 || g.asked {
+		return nil
+	}
+	e, err := signal(g.t.id, nextValue, nil)
+	if err == nil {
+		err = g.t.tellIt(ctx, e)
+	}
+	g.asked = err == nil
+	return err
 }
 
 // All returns the values that are left, and at the end an error if there is one. Leaving the loop leaves the rest for later.
@@ -162,17 +184,22 @@ func (g *Generator[T]) Clone() (*Generator[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Generator[T]{t: t, had: g.had}, nil
+	return &Generator[T]{t: t, had: g.had, asked: g.asked}, nil
 }
 
 // ParkAndSerialize is [Thread.ParkAndSerialize]: where the thread goes on, [Values] goes on behind the last value that Next has returned.
 func (g *Generator[T]) ParkAndSerialize() ([]byte, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.had > 0 { // the value where it stands was taken
-		if err := g.t.Signal(nextValue, nil); err != nil {
-			return nil, err
-		}
+	return g.ParkAndSerializeContext(context.Background())
+}
+
+// ParkAndSerializeContext is [Thread.ParkAndSerializeContext] likewise. If it gives up, Next goes on as if it had not been called.
+func (g *Generator[T]) ParkAndSerializeContext(ctx context.Context) ([]byte, error) {
+	if err := g.mu.LockContext(ctx); err != nil {
+		return nil, err
 	}
-	return g.t.ParkAndSerialize()
+	defer g.mu.Unlock()
+	if err := g.ask(ctx); err != nil { // the value where it stands was taken
+		return nil, err
+	}
+	return g.t.ParkAndSerializeContext(ctx)
 }

@@ -52,10 +52,13 @@ type Keeper struct {
 	shared  Shared // nil: the store is this keeper's own
 	leave   context.CancelFunc
 	takes   sync.WaitGroup // of trees that are being started, taken or released; none is begun when the keeper is closed
+	halt    halt           // of who is in Close
 	mu      struct {
 		sync.Mutex
 		threads map[string]*Thread // roots
-		closed  bool
+		closed  bool               // it begins nothing any more
+		closing bool               // somebody is in Close
+		over    bool               // the store is closed
 	}
 }
 
@@ -100,7 +103,7 @@ func Open(o KeeperOptions) (*Keeper, error) {
 		return nil, errors.Join(fmt.Errorf("durable: open: %w", err), o.Store.Close())
 	}
 	for _, t := range k.Threads() { // in the same order each time
-		t.resumeAll()
+		t.resumeAll(nil)
 	}
 	told.add(k)
 	return k, nil
@@ -250,13 +253,25 @@ func (t *Thread) drops() []journal.Entry {
 	return all
 }
 
-// Close stops all threads at their next steps, waits until they have left, and closes the store. Who joins one gets [ErrClosed]. The next keeper of the store lets them go on,
-// or another one of a [Shared] store, at once. A second call does nothing.
+// Close stops all threads at their next steps, waits until they have left, however long their calls take, and closes the store. Who joins one gets [ErrClosed]. The next keeper of the
+// store lets them go on, or another one of a [Shared] store, at once. A second call does nothing. Interrupts play no part.
 func (k *Keeper) Close() error {
-	told.remove(k)
+	for {
+		err := k.CloseContext(context.Background())
+		if !errors.Is(err, vthread.ErrInterrupted) {
+			return err
+		}
+		defer vthread.Current().Interrupt()
+	}
+}
+
+// CloseContext is [Keeper.Close], and gives up when ctx ends before all threads have come to a step; then the error, which matches ctx's cause, tells which thread is in which call, and
+// since when. The keeper starts nothing any more, and the threads that have come to a step have left; who is in a call goes on with it, and what it returns is recorded as long as the
+// store is there. Another call of CloseContext or Close goes on waiting. A thread that waits in it can be interrupted.
+func (k *Keeper) CloseContext(ctx context.Context) error {
 	k.mu.Lock()
-	again := k.mu.closed
-	k.mu.closed = true
+	again := k.mu.closing || k.mu.over
+	k.mu.closed, k.mu.closing = true, true
 	k.mu.Unlock()
 	if again {
 		return nil
@@ -265,18 +280,29 @@ func (k *Keeper) Close() error {
 		k.leave()
 	}
 	k.takes.Wait()
-	all := k.Threads()
-	for _, t := range all {
-		t.stop() // all at a time: none goes on while others are waited for
-	}
-	var errs []error
-	for _, t := range all {
-		errs = append(errs, t.stopped())
-	}
+	err := k.haltAll(ctx)
 	if k.shared != nil {
 		k.releaseAll()
 	}
-	return errors.Join(append(errs, k.options.Store.Close())...)
+	k.mu.Lock()
+	k.mu.closing, k.mu.over = false, err == nil
+	k.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("durable: close: %w", err)
+	}
+	told.remove(k)
+	return k.options.Store.Close()
+}
+
+// haltAll stops all threads, and waits until they have left.
+func (k *Keeper) haltAll(ctx context.Context) error {
+	k.halt.why = toClose
+	for _, t := range k.Threads() { // all at a time: none goes on while others are waited for
+		if err := k.halt.tell(ctx, t); err != nil {
+			return err
+		}
+	}
+	return k.halt.wait(ctx)
 }
 
 // panicked is called by a deferred function of a body that has panicked, and returns the error of its thread.
@@ -325,17 +351,22 @@ func (t *Thread) tell(entries ...journal.Entry) error {
 	return t.keepLocked(entries...)
 }
 
-// resumeAll lets a thread from a store go on, with its children: it begins, or hibernates if it waits.
-func (t *Thread) resumeAll() {
+// resumeAll lets a thread from a store go on, with its children: it begins, or hibernates if it waits. What comes for one that was being sent when its process died waits until it is known
+// whether it has arrived: its bytes may be elsewhere already.
+func (t *Thread) resumeAll(known *vthread.Promise[struct{}]) {
 	t.mu.Lock()
+	if known == nil && t.movesLocked() {
+		known = new(vthread.Promise[struct{}])
+	}
+	t.mu.sending = known
 	children := t.childrenLocked()
 	t.mu.Unlock()
 	for _, c := range children {
-		c.resumeAll()
+		c.resumeAll(known)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.mu.state == Done {
+	if t.mu.state != Running || t.mu.left != nil { // it has ended, or somebody wants its bytes already
 		return
 	}
 	if w, waits := t.waitsLocked(); waits {

@@ -24,8 +24,13 @@ type Shared interface {
 	// Release gives back a tree, none of whose threads run. Whoever has room takes it when it goes on; one that code has not fitted is taken at once by a host of other code, and
 	// by those of the same code later and later ([Misfit.Again]).
 	Release(root string, r Rest) error
-	// Send makes a signal or a permit last, for a thread wherever its tree is. An error matches [ErrNone], [ErrDone], [ErrClosed], [ErrUnanswered] or [ErrUnknown].
+	// Send makes a signal or a permit last, for a thread wherever its tree is. While the tree leaves it waits until the tree is dropped, or stays. An error matches [ErrNone], [ErrDone],
+	// [ErrClosed], [ErrUnanswered] or [ErrUnknown].
 	Send(e journal.Entry) error
+	// Leave says that a tree of this keeper's is about to be dropped, since it goes on elsewhere, or that it stays. When it returns nil for one that leaves, [Host.Receive] was given all
+	// for which Send has returned, or will return, nil. A tree stays also when a [journal.StepMove] of its root ends, or when another keeper takes it; but that keeper is given nothing of what
+	// came while the root's last step is one that has not ended. An error matches [ErrFenced] or [ErrClosed].
+	Leave(root string, leaves bool) error
 	// End waits until the root of that id has ended, and returns its [journal.OpEnd]. An error matches [ErrNone] or [ErrClosed], or is ctx's cause.
 	End(ctx context.Context, root string) (journal.Entry, error)
 }
@@ -57,11 +62,11 @@ var (
 	ErrFenced = errors.New("another keeper has the thread")
 	ErrNone   = errors.New("there is no thread of this id")
 
-	// ErrUnanswered says that no server of the store has answered in time. A signal or a permit may have arrived all the same. Who sends the same one again (same thread, name and
-	// value) through the same keeper goes on with it, and it is taken once.
-	ErrUnanswered = errors.New("no server has answered")
-	// ErrUnknown says of one that was sent again, more than a minute after servers stopped to answer, that it may have been taken meanwhile, and that it was not sent again. Who
-	// sends it once more sends another one.
+	// ErrUnanswered says that no server of the store has answered in time, or that the thread is being sent elsewhere, and it was not known in time who has it. A signal or a permit may have
+	// arrived all the same. Who sends the same one again (same thread, name and value) through the same keeper goes on with it, and it is taken once.
+	ErrUnanswered = errors.New("nobody has answered in time")
+	// ErrUnknown says of one that was sent again, more than a minute after servers stopped to answer, or of one to a thread that has left meanwhile, that it may have been taken, and that
+	// it was not sent again. Who sends it once more sends another one.
 	ErrUnknown = errors.New("nobody knows whether it has arrived")
 )
 
@@ -99,7 +104,7 @@ func (h host) Take(root string, entries []journal.Entry, own func() error) error
 	k.mu.Lock()
 	k.mu.threads[root] = t
 	k.mu.Unlock()
-	t.resumeAll()
+	t.resumeAll(nil)
 	k.settle(t)
 	return nil
 }
@@ -148,7 +153,7 @@ func (t *Thread) takeLocked(e journal.Entry) error {
 
 // receive takes what came for the thread from its store.
 func (t *Thread) receive(e journal.Entry) error {
-	if err := t.lockSettled(); err != nil {
+	if err := t.lockSettled(context.Background()); err != nil {
 		return err
 	}
 	defer t.mu.Unlock()
@@ -173,7 +178,7 @@ func (t *Thread) lose() {
 	}
 	t.mu.leave = toStore
 	switch t.mu.state {
-	case Hibernated:
+	case Hibernated, Stopping:
 		t.awayLocked()
 	case Running:
 		t.pokeLocked()
@@ -307,12 +312,15 @@ func (k *Keeper) end(ctx context.Context, id string) (json.RawMessage, error) {
 	return e.Value, nil
 }
 
-// releaseAll gives back what a keeper has that is being closed.
+// releaseAll gives back what stands of what a keeper has that is being closed.
 func (k *Keeper) releaseAll() {
 	const together = 32
 	slots := make(chan struct{}, together)
 	var all sync.WaitGroup
 	for _, t := range k.Threads() {
+		if t.runs() {
+			continue
+		}
 		slots <- struct{}{}
 		all.Go(func() {
 			_ = k.shared.Release(t.id, Rest{Misfit: t.misfit()}) // else somebody else has it, or will when the lease is over
@@ -344,7 +352,7 @@ func (k *Keeper) send(e journal.Entry) error {
 	if t == nil {
 		return fmt.Errorf("durable: thread %s: %w", e.Thread, ErrNone)
 	}
-	return t.tellIt(e)
+	return t.tellIt(context.Background(), e)
 }
 
 // find returns a thread that this keeper has, a child also.

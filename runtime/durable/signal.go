@@ -1,6 +1,8 @@
 package durable
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -8,21 +10,22 @@ import (
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
-// Unpark lets the thread's next [Park], or the one it waits in, return; two of them before that are one. It returns when that lasts, if the thread has a keeper; else it waits
-// only while a [Move] sends the thread. An error matches [ErrDone], [ErrMoved] or [ErrClosed], or is the store's.
+// Unpark lets the thread's next [Park], or the one it waits in, return; two of them before that are one. It waits, and its errors are, as those of [Thread.Signal].
 func (t *Thread) Unpark() error {
-	return t.tellIt(journal.Entry{Thread: t.id, Op: journal.OpUnpark})
+	return t.tellIt(context.Background(), journal.Entry{Thread: t.id, Op: journal.OpUnpark})
 }
 
 // Signal gives the thread a value that [Await] returns; those of one name are returned in the order in which they came. It returns when that
-// lasts, if the thread has a keeper; else it waits only while a [Move] sends the thread. An error matches [ErrDone], [ErrMoved], [ErrClosed], [ErrUnanswered]
-// or [ErrUnknown], is about the name or the value, or is the store's. For a thread that diverged it lasts, for whoever has it next.
+// lasts, if the thread has a keeper. While the thread's bytes are made, and a [Move] sends them, Signal waits until it is known who has the thread: a signal is in the bytes, or is taken
+// by the thread that stays, or Signal returns [ErrMoved]. A thread that waits in it can be interrupted then. An error matches [ErrDone], [ErrMoved], [ErrClosed], [ErrUnanswered]
+// or [ErrUnknown], is about the name or the value, or is the store's. For a thread that diverged it lasts, for whoever has it next; where it diverged before it came to a Move that was
+// under way when its process died, the error matches the [*Divergence].
 func (t *Thread) Signal(name string, value any) error {
 	e, err := signal(t.id, name, value)
 	if err != nil {
 		return err
 	}
-	return t.tellIt(e)
+	return t.tellIt(context.Background(), e)
 }
 
 func signal(id, name string, value any) (e journal.Entry, err error) {
@@ -33,9 +36,9 @@ func signal(id, name string, value any) (e journal.Entry, err error) {
 	return journal.Entry{Thread: id, Op: journal.OpSignal, Name: name, Value: encoded}, err
 }
 
-// tellIt gives the thread a signal or a permit.
-func (t *Thread) tellIt(e journal.Entry) error {
-	if err := t.lockSettled(); err != nil {
+// tellIt gives the thread a signal or a permit. ctx limits how long it waits to know who has the thread.
+func (t *Thread) tellIt(ctx context.Context, e journal.Entry) error {
+	if err := t.lockSettled(ctx); err != nil {
 		return err
 	}
 	defer t.mu.Unlock()
@@ -47,32 +50,48 @@ func (t *Thread) tellIt(e journal.Entry) error {
 	}
 	if k := t.builder.keeper; k.sharing() {
 		t.mu.Unlock()
-		defer t.mu.Lock()
-		return k.shared.Send(e) // and it comes from there, whoever has the thread then
+		err := k.shared.Send(e) // and it comes from there, whoever has the thread then
+		t.mu.Lock()
+		if over := t.overLocked(); errors.Is(err, ErrNone) && over != nil {
+			err = over
+		}
+		return err
 	}
 	return t.takeLocked(e)
 }
 
-// lockSettled takes the lock when it is known who has the thread. The error is that the caller was interrupted.
-func (t *Thread) lockSettled() error {
+// lockSettled takes the lock when it is known who has the thread. The error is ctx's cause, that the caller was interrupted, or why it is not known.
+func (t *Thread) lockSettled(ctx context.Context) error {
+	var known *vthread.Promise[struct{}]
 	for {
-		t.mu.Lock()
-		sending := t.mu.sending
-		if sending == nil || sending.Future.Done() {
+		if err := t.lock(ctx); err != nil {
+			return err
+		}
+		if t.mu.sending == known {
 			return nil
 		}
+		known = t.mu.sending
 		t.mu.Unlock()
-		if _, err := sending.Future.Get(); err != nil {
+		if known == nil {
+			continue
+		}
+		if _, err := known.Future.GetContext(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// movesLocked reports whether a Move was begun of which it is not known how it ends.
+func (t *Thread) movesLocked() bool {
+	n := len(t.mu.journal.steps)
+	return n > 0 && t.mu.journal.steps[n-1].Open && t.mu.journal.steps[n-1].Kind == journal.StepMove
 }
 
 func (t *Thread) overLocked() error {
 	switch {
 	case t.mu.state == Done:
 		return ErrDone
-	case t.mu.state == Moved, t.mu.leave == toBytes:
+	case t.mu.state == Moved, t.mu.leave == toClose:
 		return t.goneLocked()
 	}
 	return nil

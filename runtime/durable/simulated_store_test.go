@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -41,6 +42,8 @@ type berth struct {
 	messages []message
 	inbox    []journal.Entry
 	sent     map[string]uint64 // messages of the inbox, by id
+	gone     bool
+	taken    uint64 // of one that is gone: how far its inbox was taken
 }
 
 type message struct {
@@ -58,6 +61,7 @@ type moored struct {
 	until   time.Time
 	inbox   uint64
 	ended   bool
+	leaves  bool
 }
 
 func (b *berth) last() *message { return &b.messages[len(b.messages)-1] }
@@ -101,6 +105,9 @@ func (h *harbor) put(root string, m message, whole bool, after uint64) (uint64, 
 	}
 	h.w.note("%s %d: %s %s %s", m.id, m.seq, root, m.head.state, text)
 	if m.head.state == "gone" {
+		if b != nil {
+			b.gone, b.taken = true, m.head.inbox
+		}
 		delete(h.trees, root)
 		h.buried[m.id] = m.seq
 		return m.seq, nil
@@ -155,6 +162,7 @@ type seat struct {
 // A hold is a tree that a participant has.
 type hold struct {
 	root  string
+	takes vsync.Mutex // of who takes what is in the inbox
 	mu    vsync.Mutex // held while a commit is under way
 	life  vsync.Mutex // held while the keeper is given it, or is told that it is lost
 	seq   uint64
@@ -333,7 +341,7 @@ func (s *seat) commit(t *hold, entries []journal.Entry) error {
 		return durable.ErrFenced
 	}
 	if entries[0].Op == journal.OpDrop && entries[0].Thread == t.root {
-		_, err := s.publish(t.root, moored{state: "gone"}, nil, true, t.seq)
+		_, err := s.publish(t.root, moored{state: "gone", inbox: t.head.inbox}, nil, true, t.seq)
 		switch {
 		case err == nil:
 			s.disown(t)
@@ -376,6 +384,9 @@ func (h *moored) fold(root string, entries []journal.Entry, live map[string]bool
 			h.ended = h.ended || e.Op == journal.OpEnd && e.Thread == root
 		}
 		h.inbox = max(h.inbox, e.Inbox)
+		if e.Thread == root && e.Step != nil && e.Step.Kind == journal.StepMove {
+			h.leaves = e.Step.Open
+		}
 	}
 	if len(live) == 0 {
 		h.state = "over"
@@ -485,6 +496,33 @@ func (s *seat) Release(root string, r durable.Rest) error {
 	})
 }
 
+// Leave is that of a durable.Shared.
+func (s *seat) Leave(root string, leaves bool) error {
+	return s.on(root, func() error {
+		t := s.owned[root]
+		if t == nil {
+			return durable.ErrFenced
+		}
+		t.takes.Lock()
+		t.mu.Lock()
+		h, err := t.head, durable.ErrFenced
+		h.leaves = leaves
+		if !t.lost {
+			err = s.append(t, h, []journal.Entry{}, false)
+		}
+		before := t.seq
+		t.mu.Unlock()
+		if err == nil && leaves {
+			_, err = s.receiveSome(t, before)
+		}
+		t.takes.Unlock()
+		if err == nil && !leaves {
+			s.receive(t)
+		}
+		return err
+	})
+}
+
 // Send is that of a durable.Shared.
 func (s *seat) Send(e journal.Entry) error {
 	root := rootOf(e.Thread)
@@ -521,7 +559,16 @@ func (s *seat) Send(e journal.Entry) error {
 				}
 				s.h.kick()
 			}
-			if s.way(); fate > 1 {
+			s.way()
+			for !b.gone && b.last().head.leaves && b.last().head.inbox < b.sent[id] {
+				if vthread.Sleep(time.Second); s.over() {
+					return durable.ErrClosed
+				}
+			}
+			switch {
+			case b.gone && b.taken < b.sent[id]:
+				return durable.ErrNone
+			case fate > 1:
 				return nil
 			}
 		}
@@ -676,10 +723,11 @@ func (s *seat) takeOne(root string) error {
 	for _, m := range b.messages {
 		entries = append(entries, m.entries...)
 	}
-	new(moored).fold(root, entries, t.live)
+	var told moored
+	told.fold(root, entries, t.live)
 	came = append(came, journal.Entry{Thread: root, Op: journal.OpLease, Name: s.id})
 	for _, e := range b.inbox {
-		if e.Inbox > t.head.inbox {
+		if e.Inbox > t.head.inbox && !told.leaves {
 			came = append(came, e)
 		}
 	}
@@ -691,7 +739,7 @@ func (s *seat) takeOne(root string) error {
 		defer t.mu.Unlock()
 		h := t.head
 		h.fold(root, came, t.live)
-		h.owner = s
+		h.owner, h.leaves = s, told.leaves
 		seq, err := s.publish(root, h, came, false, t.seq)
 		if err == nil {
 			t.owns, t.seq, t.head = true, seq, h
@@ -724,26 +772,40 @@ func (s *seat) receive(t *hold) {
 		defer func() { t.reads = false }()
 		for pause := 10 * time.Millisecond; s.owned[t.root] == t && !t.lost && s.reach() == nil; pause = min(2*pause, 10*time.Second) {
 			s.way()
-			t.mu.Lock()
-			after := t.head.inbox
-			t.mu.Unlock()
-			b := s.h.trees[t.root]
-			if b == nil || len(b.inbox) == 0 || b.inbox[len(b.inbox)-1].Inbox <= after {
-				return
+			t.takes.Lock()
+			more := false
+			if !t.head.leaves {
+				more, _ = s.receiveSome(t, math.MaxUint64)
 			}
-			for _, e := range slices.Clone(b.inbox) {
-				if e.Inbox <= after {
-					continue
-				}
-				if s.host.Receive(e) != nil {
-					break
-				}
-				s.h.stats.received++
-				t.mu.Lock()
-				t.head.inbox = max(t.head.inbox, e.Inbox)
-				t.mu.Unlock()
+			t.takes.Unlock()
+			if !more {
+				return
 			}
 			vthread.Sleep(pause)
 		}
 	})
+}
+
+// receiveSome takes what came before a message of the store, and reports whether there was something.
+func (s *seat) receiveSome(t *hold, before uint64) (bool, error) {
+	t.mu.Lock()
+	after := t.head.inbox
+	t.mu.Unlock()
+	b := s.h.trees[t.root]
+	if b == nil || len(b.inbox) == 0 || b.inbox[len(b.inbox)-1].Inbox <= after {
+		return false, nil
+	}
+	for _, e := range slices.Clone(b.inbox) {
+		if e.Inbox <= after || e.Inbox > before {
+			continue
+		}
+		if err := s.host.Receive(e); err != nil {
+			return true, err
+		}
+		s.h.stats.received++
+		t.mu.Lock()
+		t.head.inbox = max(t.head.inbox, e.Inbox)
+		t.mu.Unlock()
+	}
+	return true, nil
 }

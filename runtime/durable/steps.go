@@ -24,7 +24,7 @@ func (t *Thread) next(kind journal.Kind, name string) (recorded, opened *journal
 	}
 	t.mu.Lock()
 	j := &t.mu.journal
-	if t.mu.calls {
+	if !t.mu.outside.IsZero() {
 		t.mu.Unlock()
 		panic(fmt.Sprintf("durable: %s in a call or a move of thread %s, which is outside of it", &journal.Step{Kind: kind, Name: name}, t.id))
 	}
@@ -281,7 +281,7 @@ func (t *Thread) call(name string, opened *journal.Step, policy Policy, f func(C
 	if errors.Is(err, ErrClosed) && t.builder.keeper.closing() {
 		// It asked for something of its own keeper, which is no outcome of the call: that is made again where the thread goes on, or not, as its policy says.
 		t.mu.Lock()
-		t.mu.leave = toBytes
+		t.mu.leave = toClose
 		t.mu.Unlock()
 		t.exit()
 	}
@@ -300,13 +300,13 @@ func (t *Thread) call(name string, opened *journal.Step, policy Policy, f func(C
 
 // outside calls f, in which the thread makes no steps.
 func (t *Thread) outside(f func()) {
-	set := func(calls bool) {
+	set := func(since time.Time) {
 		t.mu.Lock()
-		t.mu.calls = calls
+		t.mu.outside = since
 		t.mu.Unlock()
 	}
-	set(true)
-	defer set(false) // also if it does not return
+	set(time.Now())
+	defer set(time.Time{}) // also if it does not return
 	f()
 }
 

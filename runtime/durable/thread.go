@@ -30,7 +30,7 @@ type State uint8
 const (
 	Running    State = iota // it has a thread, which may wait
 	Hibernated              // it has a journal only, and waits
-	Stopping                // somebody has asked for its bytes, and it has not come to a step yet
+	Stopping                // somebody wants its bytes, or closes its keeper: it comes to a step, or stands at one
 	Moved                   // it goes on from its bytes, elsewhere or in another [Thread]
 	Done                    // its body has returned, or diverged
 	Away                    // its keeper has given it back, or has lost it; another one of the store has it or will have it, and it is joined from here all the same
@@ -94,9 +94,10 @@ type Thread struct {
 		state       State
 		journal     Journal
 		leave       leave
+		halts       int                          // how many want it to stand for its bytes: H1
 		waiter      *sched.Waiter                // while it waits
-		calls       bool                         // it is in a function of Do or Move, which is outside
-		sending     *vthread.Promise[struct{}]   // while Move does; complete when it is known who has the thread
+		outside     time.Time                    // since when it is in a function of Do or Move; zero: it is not
+		sending     *vthread.Promise[struct{}]   // while its bytes are made, and Move sends them; done when it is known who has the thread, or why that is not known
 		wait        wait                         // what for, if it waits or is hibernated
 		inbox       map[string][]json.RawMessage // signals that came and were not awaited yet, by name
 		permit      bool
@@ -105,7 +106,7 @@ type Thread struct {
 		forks       int
 		thread      *vthread.Thread
 		timer       *time.Timer // that ends a hibernation
-		sent        bool        // its bytes were made: no keeper has it any more
+		sent        bool        // it goes on from its bytes: no keeper has it any more
 		result      json.RawMessage
 		err         error
 		endedAt     time.Time
@@ -121,6 +122,7 @@ const (
 	stay leave = iota
 	toHibernate
 	toBytes
+	toClose // its keeper is closed
 	toStore // another keeper has it
 )
 
@@ -216,20 +218,20 @@ func (b *Builder) newID() string {
 func (t *Thread) begin() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch t.mu.leave {
-	case toBytes: // its keeper was closed before
-		t.mu.state = Moved
-		t.closeLocked()
-		return t.goneLocked()
-	case toStore: // another keeper has taken it already
+	switch {
+	case t.mu.leave == toStore: // another keeper has taken it already
 		t.awayLocked()
+		return nil
+	case t.mu.state == Moved: // its keeper was closed before
+		return t.goneLocked()
+	case t.mu.state != Running || t.mu.left != nil: // it stands for its bytes, or did
 		return nil
 	}
 	return t.beginLocked()
 }
 
 func (t *Thread) beginLocked() error {
-	t.mu.state, t.mu.leave, t.mu.sending = Running, stay, nil
+	t.mu.state, t.mu.leave = Running, stay
 	t.hideLocked()
 	t.mu.journal.at = 0
 	t.mu.wait = wait{}
@@ -327,11 +329,16 @@ func (t *Thread) hasLeft(result json.RawMessage, err error) {
 		return
 	}
 	switch t.mu.leave {
+	case stay: // who wanted it to leave has given up
+		t.resumeLocked()
 	case toHibernate:
 		t.hibernateLocked()
 	case toBytes:
-		t.mu.state = Moved
-		t.closeLocked()
+		if t.mu.state = Stopping; t.mu.sent {
+			t.movedLocked()
+		}
+	case toClose:
+		t.movedLocked()
 	case toStore:
 		t.awayLocked()
 	}
@@ -370,6 +377,13 @@ func (t *Thread) endLocked(result json.RawMessage, err error, lasts bool) {
 func (t *Thread) closeLocked() {
 	t.closeSeenLocked()
 	t.ended.Complete(struct{}{})
+	if known := t.mu.sending; known != nil && !t.mu.sent && t.movesLocked() { // else who makes the bytes tells
+		if t.mu.state == Done {
+			known.Fail(fmt.Errorf("durable: it is not known whether thread %s was sent: %w", t.id, t.mu.err))
+		} else {
+			known.Complete(struct{}{})
+		}
+	}
 	if t.mu.outlet != nil {
 		t.mu.outlet.end(t.endedLocked(), t.mu.state != Done)
 	}
@@ -378,7 +392,9 @@ func (t *Thread) closeLocked() {
 // hibernateLocked waits for what the thread has waited for, without a goroutine.
 func (t *Thread) hibernateLocked() {
 	t.mu.state, t.mu.leave = Hibernated, stay
-	t.showLocked()
+	if t.mu.seen.hides == 0 { // else it is shown since then
+		t.showLocked()
+	}
 	if t.readyLocked(&t.mu.wait) {
 		_ = t.beginLocked()
 		return
@@ -527,7 +543,7 @@ func (t *Thread) Name() string { return t.body.name }
 func (t *Thread) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.mu.state == Running && t.mu.leave == toBytes {
+	if t.mu.state == Running && (t.mu.leave == toBytes || t.mu.leave == toClose) {
 		return Stopping
 	}
 	return t.mu.state

@@ -266,30 +266,38 @@ func (s *Store) surely(ctx context.Context, root string) (*standing, error) {
 	}
 	for pause := retryFirst; ; pause = min(2*pause, retryLast) {
 		all, more, err := s.someMessages(ctx, request{Multi: []string{s.names.tree(root), s.names.inbox(root), probe}})
-		var at standing
-		new := false
-		for i := range all {
-			switch m := &all[i]; m.subject {
-			case s.names.tree(root):
-				h, err := headOf(m.header)
-				if err != nil {
-					return nil, err
-				}
-				at.tree = &lastMessage{*m, h}
-			case s.names.inbox(root):
-				at.inbox = m.seq
-			case probe:
-				new = m.seq >= seq
-			}
+		at, probed, bad := s.standingOf(root, all)
+		if bad != nil {
+			return nil, bad
 		}
-		if err == nil && new && !more {
-			return &at, nil
+		if err == nil && probed >= seq && !more {
+			return at, nil
 		}
 		s.setTrouble(fmt.Errorf("read of tree %s: %w", root, cmp.Or(err, errBehind)))
 		if err := sleep(ctx, pause); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// standingOf returns what the last messages of a tree, of its inbox and of the probe tell.
+func (s *Store) standingOf(root string, all []message) (at *standing, probed uint64, err error) {
+	at = &standing{}
+	for i := range all {
+		switch m := &all[i]; m.subject {
+		case s.names.tree(root):
+			h, err := headOf(m.header)
+			if err != nil {
+				return nil, 0, err
+			}
+			at.tree = &lastMessage{*m, h}
+		case s.names.inbox(root):
+			at.inbox = m.seq
+		case s.names.probe():
+			probed = m.seq
+		}
+	}
+	return at, probed, nil
 }
 
 var errBehind = errors.New("the server that has answered is behind")

@@ -56,6 +56,8 @@ func (s *Store) Send(e journal.Entry) error {
 	p, again := s.sendings.remembered(string(data))
 	last, err := s.lastSurely(ctx, root)
 	switch {
+	case errors.Is(err, errNone) && again:
+		return tell("it may have been taken before the thread has left, or was forgotten", durable.ErrUnknown)
 	case errors.Is(err, errNone):
 		return fmt.Errorf("jetstream: tree %s: %w", root, durable.ErrNone)
 	case err != nil && again:
@@ -70,19 +72,20 @@ func (s *Store) Send(e journal.Entry) error {
 	case !again:
 		p = sending{s.nextID(), time.Now(), last.seq}
 	case time.Since(p.began) > window-2*giveUp: // S2
-		switch came, err := s.arrived(ctx, root, p); {
+		switch seq, err := s.arrived(ctx, root, p); {
 		case errors.Is(err, durable.ErrUnknown):
 			return tell("others have come and were taken since", err)
 		case err != nil:
 			s.sendings.remember(string(data), p)
 			return tell("it is not known whether it was taken", err)
-		case came:
-			return nil
+		case seq > 0:
+			return s.await(ctx, root, string(data), p, seq, tell)
 		}
 		p.began = time.Now()
 	}
-	if _, err = s.publish(ctx, s.names.inbox(root), nats.Header{headerID: {p.id}}, data, nil); err == nil {
-		return nil
+	seq, err := s.publish(ctx, s.names.inbox(root), nats.Header{headerID: {p.id}}, data, nil)
+	if err == nil {
+		return s.await(ctx, root, string(data), p, seq, tell)
 	}
 	if errors.Is(err, durable.ErrUnanswered) {
 		s.sendings.remember(string(data), p)
@@ -93,30 +96,44 @@ func (s *Store) Send(e journal.Entry) error {
 	return tell("it is not known whether it was taken", err)
 }
 
-// arrived reports whether a sending is in a tree's inbox. The error matches [durable.ErrUnknown] if it may have been taken from there.
-func (s *Store) arrived(ctx context.Context, root string, p sending) (bool, error) {
+// await returns when it is known that a sending, which the servers have, is taken or will be.
+func (s *Store) await(ctx context.Context, root, text string, p sending, seq uint64, tell func(string, error) error) error {
+	err := s.settled(ctx, root, seq)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, durable.ErrNone):
+		return fmt.Errorf("jetstream: tree %s: it has left, or was forgotten: %w", root, err)
+	case errors.Is(err, durable.ErrUnanswered):
+		s.sendings.remember(text, p)
+	}
+	return tell("it has arrived, and it is not known whether it is taken", err)
+}
+
+// arrived returns the sequence of a sending that is in a tree's inbox, 0 if it is not. The error matches [durable.ErrUnknown] if it may have been taken from there.
+func (s *Store) arrived(ctx context.Context, root string, p sending) (uint64, error) {
 	at, err := s.surely(ctx, root)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	if at.inbox > p.after {
 		all, err := s.messages(ctx, s.names.inbox(root), p.after+1)
 		if err != nil {
-			return false, fmt.Errorf("%w: %w", durable.ErrUnanswered, err)
+			return 0, fmt.Errorf("%w: %w", durable.ErrUnanswered, err)
 		}
 		for i := range all {
 			if all[i].header.Get(headerID) == p.id {
-				return true, nil
+				return all[i].seq, nil
 			}
 		}
 		if len(all) == 0 || all[len(all)-1].seq < at.inbox { // they were taken since, or it is behind: the next call will tell
-			return false, fmt.Errorf("%w: %w", durable.ErrUnanswered, errBehind)
+			return 0, fmt.Errorf("%w: %w", durable.ErrUnanswered, errBehind)
 		}
 	}
 	if at.tree == nil || at.tree.head.Inbox > p.after {
-		return false, durable.ErrUnknown
+		return 0, durable.ErrUnknown
 	}
-	return false, nil
+	return 0, nil
 }
 
 // remembered returns a sending of that text of which it is not known whether it arrived, and forgets it.

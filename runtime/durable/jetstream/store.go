@@ -25,6 +25,7 @@ import (
 //	L4  A commit ends as taken, as refused, or is tried again with the same id; only Close gives up.
 //	L5  What comes for a tree from elsewhere is in its inbox. Its owner takes it into the journal with the head that tells how far it has come, in one message. What is in
 //	    the journal is removed from the inbox later, or never.
+//	    From a head that says that the tree leaves on nothing is taken that came after it, until another says that it stays: who sends waits for that, or for its end ([Store.settled]).
 //	L6  owned[root] is there from the lease until the tree was released, has ended, or [durable.Host.Lose] has returned: who had it before does not commit for who has it next.
 type Store struct {
 	options Options
@@ -76,6 +77,7 @@ type tree struct {
 	life      sync.Mutex  // held while the keeper is given it, or is told that it is lost
 	owns      atomic.Bool // its lease was published; else it is about to be
 	lost      atomic.Bool // somebody else has it
+	receives  sync.Mutex  // of who takes what is in the inbox; before all other locks
 	receiving atomic.Bool // a goroutine takes what is in the inbox
 	again     atomic.Bool // … and shall look again
 }
@@ -138,8 +140,9 @@ func (s *Store) commit(t *tree, entries []journal.Entry) error {
 		return fmt.Errorf("jetstream: tree %s: %w", t.root, durable.ErrFenced)
 	}
 	if entries[0].Op == journal.OpDrop && entries[0].Thread == t.root {
-		return s.bury(t, t.mu.seq)
+		return s.bury(t, t.mu.head, t.mu.seq)
 	}
+	left := t.mu.head.Leaves
 	h, live := t.mu.head, copied(t.mu.live)
 	h.fold(t.root, entries, live)
 	if h.State == over {
@@ -153,6 +156,9 @@ func (s *Store) commit(t *tree, entries []journal.Entry) error {
 		return err
 	}
 	t.mu.live = live
+	if left && !h.Leaves {
+		s.receive(t)
+	}
 	if h.State == over {
 		s.disown(t)
 		s.clean(t.root, h.Inbox)
@@ -178,6 +184,9 @@ func (h *head) fold(root string, entries []journal.Entry, live map[string]bool) 
 		}
 		if e.Inbox > h.Inbox {
 			h.Inbox = e.Inbox
+		}
+		if e.Thread == root && e.Step != nil && e.Step.Kind == journal.StepMove {
+			h.Leaves = e.Step.Open
 		}
 		if e.Thread == root && e.Body != "" {
 			h.Body = e.Body
@@ -268,11 +277,14 @@ func (s *Store) begin(root string, entries []journal.Entry) error {
 				}
 			}
 			if bad == nil && last == nil {
-				after = 0
+				after, h.Inbox = 0, 0
 				continue
 			}
 			if bad == nil && last.head.State == gone && last.seq != after {
-				after = last.seq
+				after, h.Inbox = last.seq, last.seq
+				if last.head.Leaves { // what came after that is for who comes back
+					h.Inbox = last.head.Inbox
+				}
 				continue
 			}
 			err = durable.ErrExists
@@ -381,15 +393,16 @@ func (s *Store) drop(root string) error {
 		case last.head.State != over:
 			return fmt.Errorf("jetstream: tree %s: %w", root, durable.ErrRuns)
 		}
-		if err := s.bury(&tree{root: root}, last.seq); !errors.Is(err, durable.ErrFenced) {
+		if err := s.bury(&tree{root: root}, last.head, last.seq); !errors.Is(err, durable.ErrFenced) {
 			return err
 		}
 	}
 }
 
-// bury puts a message in place of all of a tree's that says that it is gone, and removes that. If removing it fails, it stays, and harms nothing.
-func (s *Store) bury(t *tree, after uint64) error {
-	seq, err := s.put(t.root, head{State: gone}, nil, true, after)
+// bury puts a message in place of all of a tree's that says that it is gone, and removes that. If removing it fails, it stays, and harms nothing. Of a tree that leaves the inbox is
+// removed as far as it was taken, and before the message: what is in it when there is no tree was not taken ([Store.settled]).
+func (s *Store) bury(t *tree, h head, after uint64) error {
+	seq, err := s.put(t.root, head{State: gone, Leaves: h.Leaves, Inbox: h.Inbox}, nil, true, after)
 	if errors.Is(err, errRefused) {
 		s.lose(t)
 		err = durable.ErrFenced
@@ -398,12 +411,19 @@ func (s *Store) bury(t *tree, after uint64) error {
 		return fmt.Errorf("jetstream: tree %s: %w", t.root, err)
 	}
 	s.disown(t)
-	for _, p := range []js.StreamPurgeOpt{js.WithPurgeSubject(s.names.tree(t.root)), js.WithPurgeSubject(s.names.inbox(t.root))} {
+	taken := seq
+	if h.Leaves {
+		taken = h.Inbox
+	}
+	for _, p := range []js.StreamPurgeOpt{js.WithPurgeSubject(s.names.inbox(t.root)), js.WithPurgeSubject(s.names.tree(t.root))} {
 		within, cancel := context.WithTimeout(s.hard, ackWithin)
-		if err := s.stream.Purge(within, p, js.WithPurgeSequence(seq+1)); err != nil {
-			s.setTrouble(fmt.Errorf("purge: %w", err))
-		}
+		err := s.stream.Purge(within, p, js.WithPurgeSequence(taken+1))
 		cancel()
+		if err != nil {
+			s.setTrouble(fmt.Errorf("purge: %w", err))
+			break
+		}
+		taken = seq
 	}
 	return nil
 }

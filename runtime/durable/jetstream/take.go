@@ -82,6 +82,7 @@ type treeRead struct {
 	live    map[string]bool
 	head    head
 	seq     uint64
+	moves   bool // its root's last step is a Move that has not ended: its bytes may be elsewhere
 }
 
 // readTree reads the messages of a tree.
@@ -90,6 +91,7 @@ func readTree(all []message) (*treeRead, error) {
 		return nil, errNone
 	}
 	r := &treeRead{live: map[string]bool{}}
+	var told head
 	for i := range all {
 		m := &all[i]
 		var entries []journal.Entry
@@ -97,15 +99,15 @@ func readTree(all []message) (*treeRead, error) {
 			return nil, fmt.Errorf("%w: message %d: %w", journal.ErrDamaged, m.seq, err)
 		}
 		if m.header.Get(headerRollup) != "" { // it stands for those before, which may have been read before they were removed
-			r.entries = nil
+			r.entries, told = nil, head{}
 			clear(r.live)
 		}
 		r.entries = append(r.entries, entries...)
-		var h head
 		for j := range entries {
-			h.fold(rootOf(entries[j].Thread), entries[j:j+1], r.live)
+			told.fold(rootOf(entries[j].Thread), entries[j:j+1], r.live)
 		}
 	}
+	r.moves = told.Leaves
 	last := &all[len(all)-1]
 	r.seq = last.seq
 	var err error
@@ -127,9 +129,11 @@ func (s *Store) take(root string) error {
 	if err != nil {
 		return err
 	}
-	came, err := s.came(ctx, root, read.head.Inbox)
-	if err != nil {
-		return err
+	var came []journal.Entry
+	if !read.moves { // else nobody knows who is to take it
+		if came, _, err = s.came(ctx, root, read.head.Inbox); err != nil {
+			return err
+		}
 	}
 	s.index.know(root, read.seq, read.head)
 	if !s.index.mayTake(&read.head, len(came) > 0) {
@@ -147,7 +151,7 @@ func (s *Store) take(root string) error {
 		defer t.mu.Unlock()
 		h := read.head
 		h.fold(root, lease, t.mu.live)
-		h.Owner, h.Name = s.id, s.options.Name
+		h.Owner, h.Name, h.Leaves = s.id, s.options.Name, read.moves
 		h.Moves++
 		seq, err := s.put(root, h, lease, false, read.seq)
 		if err == nil {
@@ -198,14 +202,14 @@ func (s *Store) loseAfter(t *tree, seq uint64) {
 	})
 }
 
-// came reads what came for a tree after a message of its inbox.
-func (s *Store) came(ctx context.Context, root string, after uint64) ([]journal.Entry, error) {
+// came reads what came for a tree after a message of its inbox. last is the last message that was read, 0 if there is none.
+func (s *Store) came(ctx context.Context, root string, after uint64) (entries []journal.Entry, last uint64, err error) {
 	all, err := s.messages(ctx, s.names.inbox(root), after+1)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var entries []journal.Entry
 	for i := range all {
+		last = all[i].seq
 		var e journal.Entry
 		if err := json.Unmarshal(all[i].data, &e); err != nil || e.Op != journal.OpSignal && e.Op != journal.OpUnpark || rootOf(e.Thread) != root {
 			s.setTrouble(fmt.Errorf("inbox of tree %s: message %d is none", root, all[i].seq))
@@ -214,14 +218,17 @@ func (s *Store) came(ctx context.Context, root string, after uint64) ([]journal.
 		e.Inbox = all[i].seq
 		entries = append(entries, e)
 	}
-	return entries, nil
+	return entries, last, nil
 }
 
 // pending reports whether something has come for a tree that this participant has.
 func (x *index) pending(root string, t *tree) bool {
 	t.mu.Lock()
-	taken := t.mu.head.Inbox
+	taken, leaves := t.mu.head.Inbox, t.mu.head.Leaves
 	t.mu.Unlock()
+	if leaves {
+		return false
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e := x.mu.trees[root]
@@ -249,24 +256,7 @@ func (s *Store) receive(t *tree) {
 
 func (s *Store) receiveAll(t *tree) {
 	for pause := retryFirst; s.tree(t.root) == t && !t.lost.Load() && s.index.pending(t.root, t); pause = min(2*pause, retryLast) {
-		t.mu.Lock()
-		after := t.mu.head.Inbox
-		t.mu.Unlock()
-		entries, err := s.came(s.hard, t.root, after)
-		if err != nil {
-			s.setTrouble(fmt.Errorf("inbox of tree %s: %w", t.root, err))
-		}
-		last := after
-		for _, e := range entries {
-			if err := s.host.Receive(e); err != nil {
-				break // it is being made, or is on its way to somebody else, or the keeper is closed
-			}
-			last = e.Inbox
-			s.count.received.Add(1)
-		}
-		t.mu.Lock()
-		t.mu.head.Inbox = max(t.mu.head.Inbox, last) // of those that nobody wants any more; the next commit tells
-		t.mu.Unlock()
+		after, last := s.receiveSome(t)
 		if last > after {
 			pause = retryFirst
 			s.clean(t.root, last)
@@ -276,6 +266,35 @@ func (s *Store) receiveAll(t *tree) {
 			return
 		}
 	}
+}
+
+// receiveSome takes what is in the inbox of a tree now, unless the tree leaves. It returns up to where that was taken before, and is now.
+func (s *Store) receiveSome(t *tree) (after, last uint64) {
+	t.receives.Lock()
+	defer t.receives.Unlock()
+	t.mu.Lock()
+	after = t.mu.head.Inbox
+	leaves := t.mu.head.Leaves
+	t.mu.Unlock()
+	if leaves {
+		return after, after
+	}
+	entries, _, err := s.came(s.hard, t.root, after)
+	if err != nil {
+		s.setTrouble(fmt.Errorf("inbox of tree %s: %w", t.root, err))
+	}
+	last = after
+	for _, e := range entries {
+		if err := s.host.Receive(e); err != nil {
+			break // it is being made, or is on its way to somebody else, or the keeper is closed
+		}
+		last = e.Inbox
+		s.count.received.Add(1)
+	}
+	t.mu.Lock()
+	t.mu.head.Inbox = max(t.mu.head.Inbox, last) // of those that nobody wants any more; the next commit tells
+	t.mu.Unlock()
+	return after, last
 }
 
 // clean removes what was taken from an inbox. What is not removed is known to be taken all the same (L5).
