@@ -148,6 +148,7 @@ var scenarios = []struct {
 	do      func(w *world)
 	want    kinds
 	reason  flight.Reason // that parks of the scenario have
+	again   bool          // events may come more often, as long as what they tell lasts
 }{
 	{name: "100 threads that just return", do: func(w *world) {
 		var all []*vthread.Thread
@@ -225,7 +226,7 @@ var scenarios = []struct {
 		w.settle(th, flight.StateTimedParked)
 		give()
 		_ = th.Join()
-	}, want: kinds{flight.EventExhausted: 1}},
+	}, want: kinds{flight.EventExhausted: 1}, again: true},
 
 	{name: "names", do: func(w *world) {
 		for i := range 3 {
@@ -542,7 +543,7 @@ func TestEveryKindIsCountedAsOftenAsItHappens(t *testing.T) {
 			fj.Close()
 			after := look(t, r)
 			for k, want := range s.want {
-				if got := after.kinds[k] - before.kinds[k]; got != want {
+				if got := after.kinds[k] - before.kinds[k]; got < want || got > want && !s.again {
 					t.Errorf("%s: got %d, want %d", k, got, want)
 				}
 			}

@@ -276,7 +276,12 @@ func TestCancelInterruptsTheTaskAndIsDoneAtOnce(t *testing.T) {
 }
 
 func TestATaskThatIsCancelledBeforeItBeginsIsNotCalled(t *testing.T) {
-	b := vthread.Builder{Scheduler: forkJoin(t, 1)}
+	fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1}) // however long the thread computes
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fj.Close()
+	b := vthread.Builder{Scheduler: fj}
 	called := false
 	b.Start(func() {
 		f := submit(t, b, func() (int, error) { called = true; return 0, nil }) // its carrier is ours
