@@ -121,6 +121,10 @@ const flaws = () => {
 			if (s.position === "fixed") break;
 		}
 	}
+	// What stands in a row has some room there.
+	for (const e of (over ?? document.body).querySelectorAll(".option > *, .row > *")) {
+		if (e.checkVisibility() && e.innerText?.trim() && e.getBoundingClientRect().width < 8) told.add(name(e) + " has no room: " + JSON.stringify(e.innerText.trim().slice(0, 40)));
+	}
 	// Three points may stand for the end of a text, and never for that of a number.
 	for (const e of (over ?? document.body).querySelectorAll(".number, .share, .change, .wait, .id, td.n, .figures dd")) {
 		if (!e.checkVisibility() || !e.textContent.trim() || getComputedStyle(e).overflowX === "visible") continue;

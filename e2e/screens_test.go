@@ -82,6 +82,10 @@ func TestThePageLooksAsItShould(t *testing.T) {
 			} else {
 				b.screen(th.name)
 			}
+			if th.name == "forced" {
+				b.until("shapes that are drawn with grounds and edges", `[...document.querySelectorAll("#status i, #timeline .key i.lane")].every(e => getComputedStyle(e).backgroundColor === getComputedStyle(e).color) &&
+					getComputedStyle(document.querySelector("#scopes .twist:not(.none)"), "::before").borderLeftColor === "rgba(0, 0, 0, 0)"`)
+			}
 		}
 		b.wear(themes[0])
 		for _, s := range sizes[1:] {

@@ -2,7 +2,7 @@ import { readRoute, writeRoute } from "./route";
 import type { Route } from "./route";
 
 /** How things are shown: Back does not undo it. */
-const looks: readonly (keyof Route)[] = ["order", "open", "fold", "map", "weight", "colour", "frames", "find", "wide", "groupOrder", "durableSort", "durableTop"];
+const looks: readonly (keyof Route)[] = ["order", "open", "fold", "map", "weight", "colour", "frames", "find", "wide", "groupOrder", "findings", "durableSort", "durableTop"];
 
 const quick = 1_000; // milliseconds between changes of one kind that are one step: keys held, the time line dragged
 const patience = 1_000; // milliseconds until a browser that was told to go back is at it

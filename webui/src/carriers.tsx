@@ -1,7 +1,7 @@
 import "./carriers.css";
 import { useState } from "preact/hooks";
 import { target } from "./command";
-import { off, unread, whyEmpty } from "./empty";
+import { coming, off, unread, whyEmpty } from "./empty";
 import { Still } from "./findings";
 import { count, duration, leaf, percent, short } from "./format";
 import { NewestWarnings, Pins } from "./holders";
@@ -29,7 +29,7 @@ export function Carriers({ state, store }: { state: State; store: Store }) {
       {!carriers || carriers.rows.length === 0 ? (
         <Empty>
           {whyEmpty(state) ||
-            (state.process?.status === "recorded" ? "A recording tells which threads were mounted, and not their carriers." : gone ? "No carriers were left at the end." : (state.process?.threads ?? 0) > 0 ? "None is known: the recorder had no room for what the carriers of the process do." : "No carriers: the process has not started a thread yet.")}
+            (state.process?.status === "recorded" ? "A recording tells which threads were mounted, and not their carriers." : gone ? "No carriers were left at the end." : !carriers ? coming(state, "The first look at them is on its way.") : (state.process?.threads ?? 0) > 0 ? "None is known: the recorder had no room for what the carriers of the process do." : "No carriers: the process has not started a thread yet.")}
         </Empty>
       ) : (
         <Still key={state.process?.key}>

@@ -35,13 +35,17 @@ interface ChartProps {
   children?: ComponentChildren; // above it, in its coordinates: see place
 }
 
-const height = 108;
 const axisWidth = 44;
 const rightSpace = 8;
 
 /** place is where in the box of a chart the part x of its width lies. */
 export function place(x: number): string {
   return `calc(${axisWidth}px + (100% - ${axisWidth + rightSpace}px) * ${Math.max(0, Math.min(1, x)).toFixed(4)})`;
+}
+
+/** sizeOf is the size of a plot that fills its box, which the sheet sizes. */
+function sizeOf(box: HTMLElement): { width: number; height: number } {
+  return { width: Math.max(200, box.clientWidth), height: Math.max(60, box.clientHeight) };
 }
 
 /** Chart draws lines over time. Those of one width have one scale of time, and one cursor. It is remade when its lines, its width or the theme change. */
@@ -70,8 +74,7 @@ export function Chart(props: ChartProps) {
         ? { distr: 4, asinh: 1, range: (_u, _min, max) => [0, Math.max(10, max * 1.5)] }
         : { range: (_u, _min, max) => [0, Math.max(1, max * 1.1)] };
     const options: uPlot.Options = {
-      width: Math.max(200, root.clientWidth),
-      height,
+      ...sizeOf(root),
       padding: [6, rightSpace, 0, 0],
       legend: { show: false },
       cursor: {
@@ -110,7 +113,7 @@ export function Chart(props: ChartProps) {
     };
     const made = new uPlot(options, data, root);
     plot.current = made;
-    const sized = new ResizeObserver(() => made.setSize({ width: Math.max(200, root.clientWidth), height }));
+    const sized = new ResizeObserver(() => made.setSize(sizeOf(root)));
     sized.observe(root);
     return () => {
       sized.disconnect();

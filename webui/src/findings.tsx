@@ -3,6 +3,8 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { coming, whyEmpty } from "./empty";
 import { base, clock, count, duration, leaf } from "./format";
+import { few, fold, tally } from "./foldfindings";
+import { addKeys, everywhere } from "./keys";
 import { Empty, NowCommand, Panel } from "./panel";
 import { ThreadLink } from "./party";
 import type { FindingRow, Findings as FindingsMember } from "./protocol";
@@ -17,34 +19,75 @@ export function Findings({ state, store }: { state: State; store: Store }) {
   const rows = findings?.rows ?? [];
   const placed = useStill(rows, (row) => row.key, over, `${state.process?.key} ${route.at}`);
   const worst = rows[0]?.severity;
+  const all = route.findings === "all";
+  const unlisted = findings?.rest ?? 0;
+  const { rest } = fold(rows, all, route.group);
   return (
     <Panel
       id="findings"
-      title={rows.length === 1 ? "1 finding" : rows.length > 1 ? `${count(rows.length + (findings?.rest ?? 0))} findings` : "Findings"}
-      note={worst && <b class={`severity-${worst}`}>{worst}</b>}
+      title={rows.length === 1 ? "1 finding" : rows.length > 1 ? `${count(rows.length + unlisted)} findings` : "Findings"}
+      note={worst && <b class={`severity-${worst}`}>{worstOf(rows, unlisted)}</b>}
       onHover={hover}
       foot={<NowCommand state={state} of="findings" />}
     >
-      <Still key={state.process?.key}>
+      <Still key={`${state.process?.key} ${all}`}>
         {placed.length === 0 ? (
           <Empty>{why(state, findings)}</Empty>
         ) : (
-          <ul class="findings" aria-label="findings">
-            {placed.map(({ row, gone }) => (
-              <Finding key={row.key} row={row} gone={gone} remedy={remedyOf(state, row.check)} oldest={state.moment?.oldest ?? 0} chosen={row.group !== "" && row.group === route.group} store={store} />
+          <ul class="findings" id="findings-list" aria-label="findings">
+            {placed.filter(({ row }) => !rest.some((r) => r.key === row.key)).map(({ row, gone }, i) => (
+              <Finding key={row.key} row={row} gone={gone} remedy={remedyOf(state, row.check)} oldest={state.moment?.oldest ?? 0} brief={i > 0 && !all && row.group !== ""} chosen={row.group !== "" && row.group === route.group} store={store} />
             ))}
           </ul>
         )}
-        {(findings?.rest ?? 0) > 0 && <p class="rest">{count(findings?.rest ?? 0)} more</p>}
-        {findings && findings.unjudged.length > 0 && (
-          <p class="rest" title={findings.unjudged.map((u) => `${u.check}: ${u.why}`).join("\n")}>
-            {count(findings.unjudged.length)} checks are not judged: {findings.unjudged.map((u) => u.check).join(", ")}
-          </p>
-        )}
       </Still>
+      {(rest.length > 0 || (all && rows.length > few)) && (
+        <button type="button" class="fold" aria-expanded={all} aria-controls="findings-list" title={rest.map((row) => `${row.severity}: ${row.check}: ${row.what}`).join("\n")} onClick={() => toggle(store)}>
+          {all ? (
+            `only the worst ${few}`
+          ) : (
+            <>
+              <span class="how-many">{count(rest.length)} more:</span>
+              {tally(rest).map(({ check, severity, n }) => (
+                <span key={check + severity} class="of">
+                  <Severity of={severity} /> {check}
+                  {n > 1 && ` ×${n}`}
+                </span>
+              ))}
+            </>
+          )}
+        </button>
+      )}
+      {unlisted > 0 && <p class="rest">{count(unlisted)} more are not listed here</p>}
+      {findings && findings.unjudged.length > 0 && (
+        <p class="rest" title={findings.unjudged.map((u) => `${u.check}: ${u.why}`).join("\n")}>
+          {count(findings.unjudged.length)} checks are not judged: {findings.unjudged.map((u) => u.check).join(", ")}
+        </p>
+      )}
     </Panel>
   );
 }
+
+/** worstOf says how many findings are as bad as the first. */
+function worstOf(rows: FindingRow[], unlisted: number): string {
+  const worst = rows[0]?.severity ?? "";
+  const n = rows.filter((row) => row.severity === worst).length;
+  if (n === rows.length && unlisted > 0) return worst; // those that are not listed may be as bad
+  return `${count(n)} ${worst}${n === 1 || worst === "info" ? "" : "s"}`;
+}
+
+/** toggle lists all findings, or the worst alone. */
+function toggle(store: Store): void {
+  store.go({ findings: store.state.route.findings === "all" ? "" : "all" });
+}
+
+addKeys({
+  keys: ["a"],
+  words: ({ state }) => (state.route.findings === "all" ? "list the worst findings only" : "list all findings"),
+  place: everywhere,
+  when: ({ state }) => (state.findings?.rows.length ?? 0) > few,
+  act: ({ store }) => toggle(store),
+});
 
 /** remedyOf is what to do about what a check finds; "": recorded traffic of older agents has no words for it. */
 function remedyOf(state: State, check: string): string {
@@ -84,11 +127,11 @@ function Severity({ of }: { of: string }) {
 /** grows are the checks that find what becomes more. */
 const grows = ["scope-growth", "spawn-storm", "unbounded-queue"];
 
-function Finding({ row, gone, remedy, oldest, chosen, store }: { row: FindingRow; gone: boolean; remedy: string; oldest: number; chosen: boolean; store: Store }) {
+function Finding({ row, gone, remedy, oldest, brief, chosen, store }: { row: FindingRow; gone: boolean; remedy: string; oldest: number; brief: boolean; chosen: boolean; store: Store }) {
   const shows = row.scopeKey !== "" || row.group !== "";
   const only = row.threads.length === 1 ? row.threads[0] : undefined;
   return (
-    <li data-check={row.check} data-severity={row.severity} class={`${chosen ? "chosen" : ""} ${gone ? "over" : ""}`.trim()}>
+    <li data-check={row.check} data-severity={row.severity} class={`${chosen ? "chosen" : brief ? "brief" : ""} ${gone ? "over" : ""}`.trim()}>
       <button type="button" class="finding" disabled={!shows} onClick={() => choose(store, row)} title={title(row, shows)}>
         <span class="head">
           <b class={`severity-${row.severity}`}>
@@ -108,7 +151,7 @@ function Finding({ row, gone, remedy, oldest, chosen, store }: { row: FindingRow
             </span>
           </span>
         )}
-        <span class="dim">
+        <span class="dim measured">
           {row.measured}; found from {row.from} on
         </span>
       </button>
@@ -158,7 +201,7 @@ function Finding({ row, gone, remedy, oldest, chosen, store }: { row: FindingRow
 
 function title(row: FindingRow, shows: boolean): string {
   const threads = row.threads.map((t) => `#${t.id}${t.name && ` "${t.name}"`}`).join(" ");
-  return [shows ? "show its scope and group" : "it is of no scope or group", ...row.evidence, threads && `threads ${threads}`].filter((line) => line !== "").join("\n");
+  return [shows ? "show its scope and group" : "it is of no scope or group", row.what, ...row.evidence, threads && `threads ${threads}`].filter((line) => line !== "").join("\n");
 }
 
 function why(state: State, findings: FindingsMember | null): string {

@@ -40,7 +40,7 @@ export function Waiting({ state, store, group }: DetailProps) {
         How long they wait <span class="dim">{state.route.at ? "" : `at ${clock(Date.parse(report.as_of))}`}</span>
       </h3>
       {report.waits.length === 0 ? (
-        report.count > 0 && <p class="dim">Of this moment it is known of a few examples only.</p>
+        report.count > 0 && <p class="dim">Of that moment only the waits of a few examples are kept.</p>
       ) : (
         <Buckets key={key + group} report={report} ends={state.config?.buckets ?? []} chosen={span} choose={(s) => store.go({ wait: s ? writeSpan(s) : "" })} />
       )}

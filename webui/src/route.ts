@@ -21,6 +21,7 @@ export interface Route {
   find: string; // a part of the names of the calls that are marked
   wide: string; // "1": the view in the middle takes the place of the panels beside it
   groupOrder: string; // of stack groups: "": by count; "change"; "wait"
+  findings: string; // "all": those too that are not among the worst
   durable: string; // id of the durable thread whose history is shown
   durableFilter: string; // of durable threads, in the words of vtdump durable --filter
   durableSort: string; // of durable threads, in the words of vtdump durable --sort; "": by since
@@ -29,7 +30,7 @@ export interface Route {
   panel: string; // what lies over the page, see overlays.tsx; "": nothing
 }
 
-export const nowhere: Route = { process: "", scope: "", group: "", wait: "", filter: "", thread: "", view: "", at: "", from: "", order: "", open: "", fold: "", map: "", zoom: "", func: "", weight: "", colour: "", frames: "", find: "", wide: "", groupOrder: "", durable: "", durableFilter: "", durableSort: "", durableTop: "", with: "", panel: "" };
+export const nowhere: Route = { process: "", scope: "", group: "", wait: "", filter: "", thread: "", view: "", at: "", from: "", order: "", open: "", fold: "", map: "", zoom: "", func: "", weight: "", colour: "", frames: "", find: "", wide: "", groupOrder: "", findings: "", durable: "", durableFilter: "", durableSort: "", durableTop: "", with: "", panel: "" };
 
 const names = Object.keys(nowhere) as (keyof Route)[];
 

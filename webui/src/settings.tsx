@@ -155,7 +155,7 @@ export function Settings({ context }: OverlayProps) {
             </>
           )}
           {!then && process.status !== "recorded" && <Command line={`vtdump settings ${quote(String(process.pid))}${asked.map((l) => " " + quote(l.replace(/^settings\s*=\s*/, "").replaceAll(/\s*=\s*/g, "="))).join("")}`} />}
-          {may && <p class="dim">docs/settings.md tells all changes; all of a call are made, or none.</p>}
+          {may && <p class="dim">docs/settings.md lists what can be changed. All lines are applied together, or none.</p>}
         </form>
       </div>
     </div>

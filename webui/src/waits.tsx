@@ -140,6 +140,7 @@ function All({ w, state, store, recorded, still, of: about }: { w: WaitsDocument
   });
   useLayoutEffect(() => box.current?.querySelector("[aria-current=true]")?.scrollIntoView({ block: "nearest" }), [chosen]);
   const others = Object.entries(w.others).sort((a, b) => b[1] - a[1]);
+  const left = others.reduce((sum, [, n]) => sum + n, 0);
   return (
     <div class="waits" ref={box}>
       {recorded && (state.route.filter !== "" || state.route.scope !== "") && <p class="rest">These are the waits of all threads: a file has no others.</p>}
@@ -153,7 +154,7 @@ function All({ w, state, store, recorded, still, of: about }: { w: WaitsDocument
       ))}
       {others.length > 0 && (
         <p class="rest">
-          {count(others.reduce((sum, [, n]) => sum + n, 0))} others wait for nothing that somebody holds: {others.map(([name, n]) => `${name} ${count(n)}`).join(", ")}
+          {count(left)} {left === 1 ? "other waits" : "others wait"} for nothing that somebody holds: {others.map(([name, n]) => `${name} ${count(n)}`).join(", ")}
         </p>
       )}
       {groups.length === 0 && <Empty>{w.threads === 0 && state.route.filter ? "No thread matches the filter." : <>None {state.route.filter ? "of those that the filter matches " : ""}waits for what others hold or do.</>}</Empty>}

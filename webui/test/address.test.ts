@@ -26,6 +26,19 @@ test("Back undoes a step, and not how things look", async () => {
   assert.equal(shown().scope, "");
 });
 
+test("to list more findings is no step", async () => {
+  const { go, shown } = start();
+  go({ scope: "root/a" });
+  go({ findings: "all" });
+  go({ group: "g" });
+  assert.equal(address.hash, "#scope=root/a&group=g&findings=all");
+  await back();
+  assert.equal(shown().group, "");
+  assert.equal(shown().findings, "all");
+  await back();
+  assert.equal(shown().scope, "");
+});
+
 test("changes of one kind at once are one step", async () => {
   const { go, shown } = start();
   go({ scope: "root/a" });
