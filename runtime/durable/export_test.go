@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/durable/journal"
@@ -62,4 +63,23 @@ func SignalWithinForTest(ctx context.Context, t *Thread, name string) error {
 		return err
 	}
 	return t.tellIt(ctx, e)
+}
+
+// A DiskForTest is what a file store writes through.
+type DiskForTest interface {
+	WriteAt(f *os.File, b []byte, at int64) error
+	Truncate(f *os.File, size int64) error
+	Sync(f *os.File) error
+}
+
+type diskForTest struct{ DiskForTest }
+
+func (d diskForTest) writeAt(f *os.File, b []byte, at int64) error { return d.WriteAt(f, b, at) }
+func (d diskForTest) truncate(f *os.File, size int64) error        { return d.Truncate(f, size) }
+func (d diskForTest) sync(f *os.File) error                        { return d.Sync(f) }
+
+// OnDiskForTest returns options of a file store that writes through a disk.
+func OnDiskForTest(o FileOptions, d DiskForTest) FileOptions {
+	o.disk = diskForTest{d}
+	return o
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -17,6 +18,12 @@ import (
 type FileOptions struct {
 	// SegmentSize is how large a file gets before the next one is begun, in bytes. Default: 64 MiB.
 	SegmentSize int64
+
+	// Limits say how large a record can be, and how much memory it may ask for where it is read; entries that are more are not committed. Zero fields mean their defaults, which those
+	// who read a folder without its keeper have.
+	Limits journal.Limits
+
+	disk disk // nil: the operating system's
 }
 
 // A FileStore keeps entries in a folder: files of records that are only appended to.
@@ -25,8 +32,13 @@ type FileOptions struct {
 //	F2  What Commit has returned nil for was written and synchronized. Those who commit at a time share one write and one synchronization.
 //	F3  Of the newest file the end may be missing or damaged: nobody was told that it lasts, and Load cuts it off. Damage elsewhere is an error: in another file, a file that is
 //	    missing, or before a record that was written when all before it was synchronized.
-//	F4  A file NUMBER.base stands for all files of that number and before. It is written aside, synchronized and renamed: so it is whole, or not there.
+//	F4  A file NUMBER.base stands for all files of that number and before. It is written aside, synchronized and renamed: so it is whole, or not there. What it stands for is removed when
+//	    the folder was synchronized.
 //	F5  One process uses the folder: it holds a lock on the file lock.
+//	F6  When a log cannot be written or synchronized, or the folder, nothing more is committed, nor synchronized again: the kernel may have forgotten what it could not write, and says
+//	    so once.
+//	F7  What Load has read lasts when it returns, and the names of the files before there is another one. The process before may have died before it synchronized them, or F6 may have
+//	    been why it ended: so what the newest file does not say of itself that it was synchronized is written again.
 type FileStore struct {
 	dir     string
 	options FileOptions
@@ -63,7 +75,10 @@ func NewFileStore(dir string, o FileOptions) (*FileStore, error) {
 	if o.SegmentSize < 0 {
 		return nil, fmt.Errorf("durable: file store: a segment of %d bytes", o.SegmentSize)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if o.disk == nil {
+		o.disk = osDisk{}
+	}
+	if err := makeFolder(o.disk, dir); err != nil {
 		return nil, fmt.Errorf("durable: file store: %w", err)
 	}
 	lock, err := lockFile(journal.LockPath(dir))
@@ -84,6 +99,9 @@ func (s *FileStore) files() (journal.Files, error) {
 	files, err := journal.List(s.dir)
 	if err == nil {
 		err = files.Check(s.dir)
+	}
+	if err == nil { // F4, F7: the process before may have died before it did
+		err = syncDir(s.options.disk, s.dir)
 	}
 	if err != nil {
 		return files, err // nothing is removed
@@ -106,14 +124,19 @@ func (s *FileStore) Load(f func(journal.Entry) error) error {
 		return fmt.Errorf("durable: file store: %w", err)
 	}
 	if files.Base > 0 {
-		if s.mu.live, err = journal.ReadFile(journal.BasePath(s.dir, files.Base), false, f); err != nil {
+		if s.mu.live, err = s.options.Limits.ReadFile(journal.BasePath(s.dir, files.Base), false, f); err != nil {
 			return fmt.Errorf("durable: file store: %w", err)
 		}
 	}
 	for i, n := range files.Logs {
 		newest := i == len(files.Logs)-1
 		path := journal.LogPath(s.dir, n)
-		size, err := journal.ReadFile(path, newest, f)
+		if newest { // before it is read: what was forgotten is not there any more when it is read
+			if err := s.writeAgain(path); err != nil {
+				return fmt.Errorf("durable: file store: %w", err)
+			}
+		}
+		size, err := s.options.Limits.ReadFile(path, newest, f)
 		if err != nil {
 			return fmt.Errorf("durable: file store: %w", err)
 		}
@@ -140,7 +163,27 @@ func (s *FileStore) truncate(path string, size int64) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Truncate(size), f.Sync(), f.Close())
+	return errors.Join(s.options.disk.truncate(f, size), s.options.disk.sync(f), f.Close())
+}
+
+// writeAgain makes a file last as it is (F7).
+func (s *FileStore) writeAgain(path string) error {
+	at, err := s.options.Limits.SyncedUpTo(path)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		_, err = io.Copy(io.NewOffsetWriter(throughDisk{s.options.disk, f}, at), io.NewSectionReader(f, at, info.Size()-at))
+	}
+	if err == nil {
+		err = s.options.disk.sync(f)
+	}
+	return errors.Join(err, f.Close())
 }
 
 // Commit is that of a [Store]. A thread parks in it.
@@ -148,7 +191,7 @@ func (s *FileStore) Commit(entries ...journal.Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	record, err := journal.NewRecord(entries)
+	record, err := s.options.Limits.NewRecord(entries)
 	if err != nil {
 		return fmt.Errorf("durable: file store: %w", err)
 	}
@@ -195,11 +238,11 @@ func (s *FileStore) write() {
 			s.mu.Unlock()
 			return
 		}
-		failed, file := s.mu.failed, s.mu.file
+		failed, file, size := s.mu.failed, s.mu.file, s.mu.size
 		s.mu.Unlock()
 		var n int64
 		if failed == nil {
-			n, failed = writeAll(file, batch)
+			n, failed = s.writeAll(file, size, batch)
 		}
 		s.mu.Lock()
 		if failed != nil && s.mu.failed == nil {
@@ -218,15 +261,15 @@ func (s *FileStore) write() {
 	}
 }
 
-// writeAll writes and synchronizes (F2).
-func writeAll(f *os.File, batch []*commit) (n int64, err error) {
+// writeAll writes behind the first size bytes, and synchronizes (F2).
+func (s *FileStore) writeAll(f *os.File, size int64, batch []*commit) (n int64, err error) {
 	var all []byte
 	journal.MarkSynced(batch[0].record) // F2
 	for _, c := range batch {
 		all = append(all, c.record...)
 	}
-	if _, err = f.Write(all); err == nil {
-		err = f.Sync()
+	if err = s.options.disk.writeAt(f, all, size); err == nil {
+		err = s.options.disk.sync(f)
 	}
 	if err == nil {
 		err = stillNamed(f)
@@ -239,7 +282,9 @@ func (s *FileStore) rotateLocked() error {
 	next := s.mu.number + 1
 	f, err := os.OpenFile(journal.LogPath(s.dir, next), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
-		err = syncDir(s.dir)
+		if err = syncDir(s.options.disk, s.dir); err != nil {
+			err = errors.Join(err, f.Close())
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("durable: file store: %w", err)
@@ -267,19 +312,36 @@ func (s *FileStore) worthFoldingLocked() bool {
 	return sum > max(s.mu.live, s.options.SegmentSize/4)
 }
 
-// fold makes a base of all files up to a number. If that fails they stay as they are.
+// fold makes a base of all files up to a number. If that fails they stay as they are; but if it is not known whether the base lasts the store has failed (F6).
 func (s *FileStore) fold(upTo uint64) {
 	defer s.mu.written.Done()
-	size, err := s.writeBase(upTo)
+	temporary := journal.BasePath(s.dir, upTo) + ".tmp"
+	size, err := s.writeBase(temporary, upTo)
+	if err == nil {
+		err = os.Rename(temporary, journal.BasePath(s.dir, upTo)) // F4
+	}
+	unknown := error(nil)
+	if err == nil {
+		if unknown = syncDir(s.options.disk, s.dir); unknown == nil {
+			_, _ = s.files() // removes what it stands for; else the next one does
+		}
+	} else {
+		_ = os.Remove(temporary) // likewise
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.folding = false
-	if err == nil {
+	switch {
+	case err != nil:
+	case unknown == nil:
 		s.mu.base, s.mu.live = upTo, size
+	case s.mu.failed == nil:
+		s.mu.failed = fmt.Errorf("durable: file store: %w", unknown)
 	}
 }
 
-func (s *FileStore) writeBase(upTo uint64) (size int64, err error) {
+// writeBase writes the base of all files up to a number, and returns its size.
+func (s *FileStore) writeBase(path string, upTo uint64) (size int64, err error) {
 	files, err := s.files()
 	if err != nil {
 		return 0, err
@@ -287,7 +349,7 @@ func (s *FileStore) writeBase(upTo uint64) (size int64, err error) {
 	var all journal.Trees
 	apply := func(e journal.Entry) error { return all.Apply(&e) }
 	if files.Base > 0 {
-		if _, err := journal.ReadFile(journal.BasePath(s.dir, files.Base), false, apply); err != nil {
+		if _, err := s.options.Limits.ReadFile(journal.BasePath(s.dir, files.Base), false, apply); err != nil {
 			return 0, err
 		}
 	}
@@ -295,18 +357,17 @@ func (s *FileStore) writeBase(upTo uint64) (size int64, err error) {
 		if n > upTo {
 			break
 		}
-		if _, err := journal.ReadFile(journal.LogPath(s.dir, n), false, apply); err != nil {
+		if _, err := s.options.Limits.ReadFile(journal.LogPath(s.dir, n), false, apply); err != nil {
 			return 0, err
 		}
 	}
-	temporary := journal.BasePath(s.dir, upTo) + ".tmp"
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, err
 	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	for whole := range all.Wholes() {
-		record, bad := journal.NewRecord([]journal.Entry{whole})
+	w := bufio.NewWriterSize(io.NewOffsetWriter(throughDisk{s.options.disk, f}, 0), 1<<20)
+	for entries := range all.Wholes(s.options.Limits) {
+		record, bad := s.options.Limits.NewRecordAgain(entries)
 		if bad == nil {
 			_, bad = w.Write(record)
 		}
@@ -316,17 +377,10 @@ func (s *FileStore) writeBase(upTo uint64) (size int64, err error) {
 		}
 		size += int64(len(record))
 	}
-	if err = errors.Join(err, w.Flush(), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(temporary, journal.BasePath(s.dir, upTo)) // F4
+	if err = errors.Join(err, w.Flush()); err == nil {
+		err = s.options.disk.sync(f)
 	}
-	if err == nil {
-		err = syncDir(s.dir)
-	}
-	if err != nil {
-		return 0, errors.Join(err, os.Remove(temporary))
-	}
-	_, err = s.files() // removes what it stands for
-	return size, err
+	return size, errors.Join(err, f.Close())
 }
 
 // Close is that of a [Store]. It waits until what was asked for is written.
@@ -349,12 +403,4 @@ func (s *FileStore) Close() error {
 		return fmt.Errorf("durable: file store: %w", err)
 	}
 	return nil
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(syncFolder(d), d.Close())
 }

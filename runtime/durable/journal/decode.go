@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// Limits say how much bytes may ask of those who read them. A field that is zero means its default.
+// Limits say how much the bytes of a thread may ask of those who read them; and each record of a file, and each message of a stream. A field that is zero means its default.
 type Limits struct {
 	Bytes  int // of the text, with all children. Default: 256 MiB. At most 4 GiB - 1
 	Memory int // that steps, signals and children take, with the text. Default: 1 GiB, which is more than threads whose text is within its default take, but for hundreds of thousands of children
@@ -28,6 +28,7 @@ const (
 	signalSize = int(unsafe.Sizeof(json.RawMessage{})) + 8 // with the least that is allocated for it
 	nameSize   = 128                                       // of the signals of one name
 	childSize  = 2 << 10                                   // a thread that hibernates
+	entrySize  = int(unsafe.Sizeof(Entry{}))
 )
 
 func (l Limits) checked() (Limits, error) {
@@ -87,18 +88,24 @@ func (b *budget) measure(im *Image) error {
 //	D2  Lists of steps and of signals are counted in the text, and allocated once: what is dropped by a list that grows is none of the budget.
 type decoder struct {
 	*json.Decoder
-	text   []byte
-	budget budget
+	text    []byte
+	budget  budget
+	lenient bool // names that are not known are passed over: entries have no version
 }
 
 // decode returns the image that text is. The error matches [ErrDamaged] or [ErrMemory].
 func decode(text []byte, memory int) (*Image, error) {
-	d := &decoder{json.NewDecoder(bytes.NewReader(text)), text, budget{limit: memory}}
+	d := &decoder{Decoder: json.NewDecoder(bytes.NewReader(text)), text: text, budget: budget{limit: memory}}
 	d.DisallowUnknownFields()
 	im := new(Image)
-	err := d.budget.take(len(text), 1, "bytes of text")
+	return im, d.all(func() error { return d.image(im, MaxGenerations) })
+}
+
+// all takes all of the text. The error matches [ErrDamaged] or [ErrMemory].
+func (d *decoder) all(take func() error) error {
+	err := d.budget.take(len(d.text), 1, "bytes of text")
 	if err == nil {
-		err = d.image(im, MaxGenerations)
+		err = take()
 	}
 	if err == nil {
 		if _, end := d.Token(); end != io.EOF {
@@ -108,7 +115,16 @@ func decode(text []byte, memory int) (*Image, error) {
 	if err != nil && !errors.Is(err, ErrMemory) {
 		err = fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	return im, err
+	return err
+}
+
+// unknown takes the value of a name that is not known.
+func (d *decoder) unknown(name string) error {
+	if !d.lenient {
+		return fmt.Errorf("unknown name %.40q", name)
+	}
+	var passed json.RawMessage
+	return d.Decode(&passed)
 }
 
 // image takes an image.
@@ -119,12 +135,12 @@ func (d *decoder) image(im *Image, generations int) error {
 	if err := d.opens('{'); err != nil {
 		return err
 	}
-	taken := make([]string, 0, 16)
-	return d.members(func(name string) error {
-		if slices.Contains(taken, name) {
-			return fmt.Errorf("%q twice", name)
-		}
-		taken = append(taken, name)
+	return d.imageMembers(im, generations)
+}
+
+// imageMembers takes an image that was opened.
+func (d *decoder) imageMembers(im *Image, generations int) error {
+	return d.once(func(name string) error {
 		switch name {
 		case "id":
 			err := d.Decode(&im.ID)
@@ -159,12 +175,12 @@ func (d *decoder) image(im *Image, generations int) error {
 		case "error":
 			return d.Decode(&im.Err)
 		}
-		return fmt.Errorf("unknown name %.40q", name)
+		return d.unknown(name)
 	})
 }
 
 func (d *decoder) inbox(im *Image) error {
-	if err := d.opens('{'); err != nil {
+	if some, err := d.opensOrNull('{'); !some {
 		return err
 	}
 	im.Inbox = map[string][]json.RawMessage{}
@@ -183,7 +199,7 @@ func (d *decoder) inbox(im *Image) error {
 }
 
 func (d *decoder) children(im *Image, generations int) error {
-	if err := d.opens('['); err != nil {
+	if some, err := d.opensOrNull('['); !some {
 		return err
 	}
 	for d.More() {
@@ -208,6 +224,33 @@ func (d *decoder) opens(want json.Delim) error {
 		return fmt.Errorf("%.40v where %v has to be", got, want)
 	}
 	return nil
+}
+
+// opensOrNull is opens, and returns false if there is none.
+func (d *decoder) opensOrNull(want json.Delim) (bool, error) {
+	switch got, err := d.Token(); {
+	case err != nil:
+		return false, err
+	case got == nil:
+		return false, nil
+	case got != want:
+		return false, fmt.Errorf("%.40v where %v has to be", got, want)
+	}
+	return true, nil
+}
+
+// once is members, and refuses a name that comes twice.
+func (d *decoder) once(f func(name string) error) error {
+	taken := make([]string, 0, 16)
+	return d.members(func(name string) error {
+		if slices.Contains(taken, name) {
+			return fmt.Errorf("%.40q twice", name)
+		}
+		if len(taken) < cap(taken) { // all that are known
+			taken = append(taken, name)
+		}
+		return f(name)
+	})
 }
 
 // members takes the rest of an object: f takes the value of each name.
@@ -285,4 +328,93 @@ func count(text []byte) (n int) {
 		some = true
 	}
 	return n
+}
+
+func entriesDecoder(text []byte, l Limits) *decoder {
+	return &decoder{Decoder: json.NewDecoder(bytes.NewReader(text)), text: text, budget: budget{limit: l.Memory}, lenient: true}
+}
+
+// entries takes a list of entries.
+func (d *decoder) entries(to *[]Entry) error {
+	if some, err := d.opensOrNull('['); !some {
+		return err
+	}
+	n := count(d.text[d.InputOffset():])
+	if err := d.budget.take(n, entrySize, "entries"); err != nil {
+		return err
+	}
+	all := make([]Entry, 0, n)
+	for d.More() {
+		if len(all) == n {
+			return errors.New("entries that cannot be counted")
+		}
+		all = all[:len(all)+1]
+		if err := d.entry(&all[len(all)-1]); err != nil {
+			return err
+		}
+	}
+	*to = all
+	_, err := d.Token()
+	return err
+}
+
+// entry takes an entry.
+func (d *decoder) entry(e *Entry) error {
+	if err := d.opens('{'); err != nil {
+		return err
+	}
+	return d.once(func(name string) error {
+		switch name {
+		case "thread":
+			err := d.Decode(&e.Thread)
+			d.budget.id = e.Thread
+			return err
+		case "op":
+			err := d.Decode(&e.Op)
+			if err == nil && e.Op == OpNew {
+				err = d.budget.take(1, childSize, "thread")
+			}
+			return err
+		case "at":
+			return d.Decode(&e.At)
+		case "parent":
+			return d.Decode(&e.Parent)
+		case "number":
+			return d.Decode(&e.Number)
+		case "body":
+			return d.Decode(&e.Body)
+		case "args":
+			return d.Decode(&e.Args)
+		case "step":
+			if err := d.budget.take(1, stepSize, "step"); err != nil {
+				return err
+			}
+			return d.Decode(&e.Step)
+		case "since":
+			return d.Decode(&e.Since)
+		case "name":
+			return d.Decode(&e.Name)
+		case "value":
+			return d.Decode(&e.Value)
+		case "error":
+			return d.Decode(&e.Err)
+		case "image":
+			return d.entryImage(e)
+		case "inbox":
+			return d.Decode(&e.Inbox)
+		}
+		return d.unknown(name)
+	})
+}
+
+// entryImage takes the image of an entry, or null.
+func (d *decoder) entryImage(e *Entry) error {
+	if err := d.budget.take(1, childSize, "thread"); err != nil {
+		return err
+	}
+	if some, err := d.opensOrNull('{'); !some {
+		return err
+	}
+	e.Image = new(Image)
+	return d.imageMembers(e.Image, MaxGenerations)
 }

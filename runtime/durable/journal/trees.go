@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 )
 
 // Trees are the threads that entries tell of. The zero value has none.
@@ -80,7 +81,8 @@ func (t *Trees) Apply(e *Entry) error {
 		switch e.Step.Kind {
 		case StepSignal:
 			if waiting := k.Inbox[e.Step.Name]; len(waiting) > 1 {
-				k.Inbox[e.Step.Name] = slices.Clone(waiting[1:])
+				waiting[0] = nil // the rest is not copied for each one that is taken
+				k.Inbox[e.Step.Name] = waiting[1:]
 			} else {
 				delete(k.Inbox, e.Step.Name)
 			}
@@ -105,15 +107,79 @@ func (t *Trees) Apply(e *Entry) error {
 	return nil
 }
 
-// Wholes are an entry of each thread, which tells all of it: applied to empty trees they make the same ones.
-func (t *Trees) Wholes() iter.Seq[Entry] {
-	return func(yield func(Entry) bool) {
+// Wholes tell all of each thread: applied to empty trees they make the same ones. What is yielded together is of one thread, and much less than a record of these limits may be, or one
+// entry: so what was recorded with them in many records can be told in as many as it takes.
+func (t *Trees) Wholes(l Limits) iter.Seq[[]Entry] {
+	const enough = 8 << 20
+	size := enough
+	if l, err := l.checked(); err == nil { // else the first record tells
+		written, _ := l.record()
+		size = min(enough, written/8, l.Memory/8) // a character may be six
+	}
+	return t.wholes(size)
+}
+
+func (t *Trees) wholes(size int) iter.Seq[[]Entry] {
+	return func(yield func([]Entry) bool) {
 		for id, k := range t.all {
-			if !yield(Entry{Thread: id, Op: OpWhole, Parent: k.parent, Image: &k.Image}) {
+			if !k.pieces(id, size, yield) {
 				return
 			}
 		}
 	}
+}
+
+// pieces yields what makes a thread.
+func (k *kept) pieces(id string, size int, yield func([]Entry) bool) bool {
+	if rough(&k.Image) <= size {
+		return yield([]Entry{{Thread: id, Op: OpWhole, Parent: k.parent, Image: &k.Image}})
+	}
+	first := k.Image
+	first.Steps, first.Inbox, first.Ended, first.EndedAt, first.Result, first.Err = []Step{}, nil, false, time.Time{}, nil, ""
+	piece, text := []Entry{{Thread: id, Op: OpWhole, Parent: k.parent, Image: &first}}, len(first.Args)
+	add := func(e Entry, bytes int) bool {
+		if text += bytes; text > size && len(piece) > 0 {
+			if !yield(piece) {
+				return false
+			}
+			piece, text = nil, bytes
+		}
+		piece = append(piece, e)
+		return true
+	}
+	for i := range k.Steps {
+		if s := &k.Steps[i]; !add(Entry{Thread: id, Op: OpStep, Step: s}, roughStep+len(s.Value)+len(s.Err)) {
+			return false
+		}
+	}
+	for name, all := range k.Inbox {
+		for _, v := range all {
+			if !add(Entry{Thread: id, Op: OpSignal, Name: name, Value: v}, roughStep+len(v)) {
+				return false
+			}
+		}
+	}
+	if k.Ended && !add(Entry{Thread: id, Op: OpEnd, At: k.EndedAt, Value: k.Result, Err: k.Err}, len(k.Result)+len(k.Err)) {
+		return false
+	}
+	return yield(piece)
+}
+
+// roughStep is about what a step or a signal has as text beside its value.
+const roughStep = 400
+
+// rough is about how much text an image has.
+func rough(im *Image) int {
+	n := len(im.Args) + len(im.Result) + len(im.Err) + roughStep*len(im.Steps)
+	for i := range im.Steps {
+		n += len(im.Steps[i].Value) + len(im.Steps[i].Err)
+	}
+	for _, all := range im.Inbox {
+		for _, v := range all {
+			n += roughStep + len(v)
+		}
+	}
+	return n
 }
 
 // Roots puts children into their parents and returns those that have none, sorted by id. A child without its parent is left out: nobody can ask for it. It is the last
