@@ -127,7 +127,10 @@ func (t *Thread) drop() error {
 	k.mu.Lock()
 	delete(k.mu.threads, t.id)
 	k.mu.Unlock()
-	return t.tell(t.drops()...)
+	all := t.drops()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.commitLocked(all...)
 }
 
 // imageLocked describes a thread that does not run, with its children.

@@ -167,13 +167,21 @@ func (k *Keeper) enter(t *Thread, entries []journal.Entry) error {
 	}
 	t.mu.Unlock()
 	if err == nil {
-		err = t.beginAll()
+		if err = t.beginAll(); err == nil {
+			return nil
+		}
+		// The store has it. Whoever is told that it could not begin may start it again, and there would be two.
+		h := &halt{why: toClose}
+		for h.stop(context.Background(), t) != nil { // the caller was interrupted, which does not undo what is under way
+			defer vthread.Current().Interrupt()
+		}
+		if bad := k.options.Store.Commit(t.drops()...); bad != nil {
+			return errors.Join(err, bad) // there is one, and the next keeper of the store has it
+		}
 	}
-	if err != nil {
-		k.mu.Lock()
-		delete(k.mu.threads, t.id)
-		k.mu.Unlock()
-	}
+	k.mu.Lock()
+	delete(k.mu.threads, t.id)
+	k.mu.Unlock()
 	return err
 }
 
@@ -219,6 +227,7 @@ func (k *Keeper) Forget(id string) error {
 		return fmt.Errorf("durable: forget %s: %w", id, ErrRuns)
 	}
 	if err := k.options.Store.Commit(t.drops()...); err != nil {
+		t.isKept()
 		return err
 	}
 	k.mu.Lock()
@@ -239,18 +248,30 @@ func (t *Thread) allDone() bool {
 	return t.mu.state == Done
 }
 
-// drops are the entries that drop a thread and what is left of its children; none if no keeper has it.
+// drops are the entries that drop a thread and what is left of its children; none if no keeper has it. From now on nothing else of them is committed: a store whose journal has
+// something of a thread that there is not is damaged.
 func (t *Thread) drops() []journal.Entry {
 	if t.builder.keeper == nil {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.mu.dropped = true
 	all := []journal.Entry{{Thread: t.id, Op: journal.OpDrop}}
 	for _, c := range t.mu.children {
 		all = append(all, c.drops()...)
 	}
 	return all
+}
+
+// isKept takes back what drops has said of a thread and its children, which the store has not taken.
+func (t *Thread) isKept() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.dropped = false
+	for _, c := range t.mu.children {
+		c.isKept()
+	}
 }
 
 // Close stops all threads at their next steps, waits until they have left, however long their calls take, and closes the store. Who joins one gets [ErrClosed]. The next keeper of the
@@ -331,6 +352,14 @@ func (k *Keeper) closing() bool {
 
 // keepLocked makes entries last, if t has a keeper. An error matches [ErrStore].
 func (t *Thread) keepLocked(entries ...journal.Entry) error {
+	if t.mu.dropped {
+		return fmt.Errorf("durable: thread %s: %w: it was dropped", t.id, ErrStore)
+	}
+	return t.commitLocked(entries...)
+}
+
+// commitLocked is keepLocked for what drops a thread, too.
+func (t *Thread) commitLocked(entries ...journal.Entry) error {
 	k := t.builder.keeper
 	if k == nil {
 		return nil

@@ -158,7 +158,7 @@ func (t *Thread) receive(e journal.Entry) error {
 	}
 	defer t.mu.Unlock()
 	switch {
-	case t.mu.state == Done && t.passing:
+	case t.mu.state == Done && t.passing && !t.mu.dropped:
 		return t.keepLocked(e) // it ends elsewhere, later
 	case t.mu.state == Done:
 		return nil

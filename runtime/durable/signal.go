@@ -42,7 +42,7 @@ func (t *Thread) tellIt(ctx context.Context, e journal.Entry) error {
 		return err
 	}
 	defer t.mu.Unlock()
-	if t.mu.state == Done && t.misfitsLocked() == "" {
+	if t.mu.state == Done && (t.misfitsLocked() == "" || t.mu.dropped) {
 		return ErrDone
 	}
 	if err := t.overLocked(); err != nil && err != ErrDone {

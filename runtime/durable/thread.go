@@ -107,6 +107,7 @@ type Thread struct {
 		thread      *vthread.Thread
 		timer       *time.Timer // that ends a hibernation
 		sent        bool        // it goes on from its bytes: no keeper has it any more
+		dropped     bool        // its store was told, or is about to be, that nobody asks for it any more: nothing of it may come behind that
 		result      json.RawMessage
 		err         error
 		endedAt     time.Time
