@@ -70,9 +70,11 @@ type DurableStream struct {
 
 // A DurableKeeper is one that was heard of while a stream was looked at, or that has trees there.
 type DurableKeeper struct {
-	Name   string `json:"name"`
-	Trees  int    `json:"trees"`
-	Silent bool   `json:"silent,omitempty"` // it has trees, and was not heard of
+	Name    string        `json:"name"`
+	Trees   int           `json:"trees"`
+	Lease   time.Duration `json:"lease_ns,omitempty"` // it says something ten times within it
+	Silent  bool          `json:"silent,omitempty"`   // it has trees, and was not heard of for as long as it takes to be heard of twice
+	Unheard bool          `json:"unheard,omitempty"`  // it has trees, and was not heard of, but its lease is so long that this tells nothing
 }
 
 // A DurableGroup is threads of one body that are in one state and wait for the same, or failed alike; numbers in names and errors make no difference.

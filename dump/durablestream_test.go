@@ -23,7 +23,7 @@ func TestAStreamIsTold(t *testing.T) {
 	}
 	source := DurableSource{Kind: FromStream, Path: "nats://n1:4222", Bytes: 2_000_000, Stream: &DurableStream{
 		Name: "vt-shop", Namespace: "shop", Messages: 1234, Trees: 3, Read: 2, Listened: 2200 * time.Millisecond,
-		Keepers: []DurableKeeper{{Name: "w1:4711", Trees: 1, Silent: true}, {Name: "w2:99"}},
+		Keepers: []DurableKeeper{{Name: "w1:4711", Trees: 1, Lease: 10 * time.Second, Silent: true}, {Name: "w2:99"}, {Name: "w4:5", Trees: 2, Lease: 10 * time.Minute, Unheard: true}},
 	}}
 	var b bytes.Buffer
 	if err := DurablesText(&b, f.Done(source), TextOptions{Width: 120}); err != nil {
@@ -37,7 +37,8 @@ func TestAStreamIsTold(t *testing.T) {
 			}
 		}
 	}
-	has("nats://n1:4222\n", "stream vt-shop of 1,234 messages, 2.0 MB", "w1:4711, has 1 tree, silent for 2.2s: dead, cut off, or with a lease of more than 20s\n", "w2:99, has 0 trees\n",
+	has("nats://n1:4222\n", "stream vt-shop of 1,234 messages, 2.0 MB", "w1:4711, has 1 tree, silent for 2.2s, with a lease of 10s: dead, or cut off\n", "w2:99, has 0 trees\n",
+		"w4:5, has 2 trees, not heard of in 2.2s, which tells nothing: with its lease of 10m it says something",
 		"at w1:4711 (silent) for 1m", "2 signals not taken", "hibernated     7s       ?        ?  checkout")
 
 	b.Reset()

@@ -28,12 +28,15 @@ func (l *lines) durableStream(s *DurableSource, at string) {
 		k := &st.Keepers[i]
 		l.text(dim, "keeper      ")
 		s := l.clean(k.Name) + ", has " + Count(k.Trees, "tree")
-		if !k.Silent {
+		switch {
+		case k.Silent:
+			l.paragraph(warn, s+", silent for "+l.span(st.Listened)+", with a lease of "+l.span(k.Lease)+": dead, or cut off", 12)
+		case k.Unheard:
+			l.paragraph(plain, s+", not heard of in "+l.span(st.Listened)+", which tells nothing: with its lease of "+l.span(k.Lease)+" it says something each "+l.span(k.Lease/10), 12)
+		default:
 			l.text(plain, s)
 			l.endLine()
-			continue
 		}
-		l.paragraph(warn, s+", silent for "+l.span(st.Listened)+": dead, cut off, or with a lease of more than 20s", 12)
 	}
 	if n := len(st.Keepers) - mostKeepers; n > 0 {
 		l.text(dim, "            "+l.cutMark+" "+Count(n, "more keeper"))

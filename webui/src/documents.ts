@@ -509,7 +509,9 @@ export interface DurableStream {
 export interface DurableKeeper {
   name: string;
   trees: number;
+  lease_ns?: number;
   silent?: boolean;
+  unheard?: boolean;
 }
 
 export interface DurableGroup {

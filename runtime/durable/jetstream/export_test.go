@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,6 +118,27 @@ func (s *Store) ManyForTest(ctx context.Context, n int, message func(i int) (str
 // PutForTest publishes bytes as the next message of a tree.
 func (s *Store) PutForTest(ctx context.Context, root string, data []byte) error {
 	_, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: s.names.tree(root), Header: headerFor(head{State: waits, Body: "broken"}), Data: data})
+	return err
+}
+
+// BuryForTest drops a tree as the store does that has looked at it when it was over; since then somebody else has dropped it, and begun another one.
+func (s *Store) BuryForTest(root string) error { return s.bury(&tree{root: root}, head{}, 0) }
+
+// PatienceForTest changes how long a participant is waited for at most that was not heard of.
+func (r *Reader) PatienceForTest(d time.Duration) { r.patience = d }
+
+// RememberForTest remembers n sendings of contents of that size, of which nobody knows whether they have arrived.
+func (s *Store) RememberForTest(n, size int) {
+	for i := range n {
+		data := make([]byte, size)
+		binary.LittleEndian.PutUint64(data, uint64(i))
+		s.sendings.remember(contentOf(data), sending{began: time.Now()})
+	}
+}
+
+// RawForTest publishes bytes as the next message of a tree, with the head of one that is there.
+func (s *Store) RawForTest(ctx context.Context, root string, data []byte) error {
+	_, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: s.names.tree(root), Header: headerFor(head{State: runs, Body: "asks"}), Data: data})
 	return err
 }
 

@@ -36,24 +36,32 @@ const (
 
 // A head is what the last message of a tree says of it.
 type head struct {
-	Owner  string    `json:"owner,omitempty"` // the participant that has it; "": nobody
-	Name   string    `json:"name,omitempty"`  // of the owner, for people
-	State  state     `json:"state"`
-	Body   string    `json:"body"`
-	Until  time.Time `json:"until,omitzero"`   // of one that waits: when it goes on
-	For    string    `json:"for,omitempty"`    // of one that waits: what for
-	Since  time.Time `json:"since,omitzero"`   // of one that waits
-	Inbox  uint64    `json:"inbox,omitempty"`  // the last message of its inbox that is in its journal
-	Ended  bool      `json:"ended,omitempty"`  // its root has; children may go on
-	Leaves bool      `json:"leaves,omitempty"` // it is about to be dropped, or to stay: what comes is not taken. Of one that is gone: it has left, with its inbox up to Inbox
-	Moves  int       `json:"leases,omitempty"` // how often it was taken
+	Owner  string        `json:"owner,omitempty"`    // the participant that has it; "": nobody
+	Name   string        `json:"name,omitempty"`     // of the owner, for people
+	Lease  time.Duration `json:"lease_ns,omitempty"` // of the owner, if it is not the usual one
+	State  state         `json:"state"`
+	Body   string        `json:"body"`
+	Until  time.Time     `json:"until,omitzero"`   // of one that waits: when it goes on
+	For    string        `json:"for,omitempty"`    // of one that waits: what for
+	Since  time.Time     `json:"since,omitzero"`   // of one that waits
+	Inbox  uint64        `json:"inbox,omitempty"`  // the last message of its inbox that is in its journal
+	Ended  bool          `json:"ended,omitempty"`  // its root has; children may go on
+	Leaves bool          `json:"leaves,omitempty"` // it is about to be dropped, or to stay: what comes is not taken. Of one that is gone: it has left, with its inbox up to Inbox
+	Moves  int           `json:"leases,omitempty"` // how often it was taken
 
 	Misfits []durable.Misfit `json:"misfits,omitempty"` // code that a thread of it has diverged with
 }
 
+// maxHead is more text than a head has.
+const maxHead = 64 << 10
+
 func headOf(h nats.Header) (head, error) {
 	var d head
-	if err := json.Unmarshal([]byte(h.Get(headerHead)), &d); err != nil {
+	text := h.Get(headerHead)
+	if len(text) > maxHead {
+		return d, fmt.Errorf("%w: head of a tree: %d bytes", journal.ErrDamaged, len(text))
+	}
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		return d, fmt.Errorf("%w: head of a tree: %w", journal.ErrDamaged, err)
 	}
 	return d, nil

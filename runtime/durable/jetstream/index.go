@@ -139,7 +139,7 @@ func (x *index) know(root string, seq uint64, h head) bool {
 	before := e.head
 	e.seq, e.head, e.fails = seq, h, 0
 	if h.Owner != "" {
-		x.memberOf(h.Owner)
+		x.memberOf(h.Owner).lease = leaseTold(h.Lease)
 	}
 	if h.Ended || h.State == over || h.State == gone {
 		for _, c := range x.mu.watchers[root] {
@@ -245,7 +245,7 @@ func (x *index) hesitation() time.Duration {
 	mine, sum := x.s.load(), x.s.load()
 	n := 1
 	for id, m := range x.mu.members {
-		if id != x.s.id && m.heard && m.silent < deadAfter {
+		if id != x.s.id && m.heard && !x.isDead(m) {
 			sum += m.load
 			n++
 		}

@@ -7,7 +7,7 @@ import (
 
 // emptyIndex is one that no server feeds.
 func emptyIndex() *index {
-	s := &Store{id: "we"}
+	s := &Store{id: "we", options: Options{Lease: usualLease}}
 	s.mu.owned = map[string]*tree{}
 	s.index.init(s)
 	return &s.index

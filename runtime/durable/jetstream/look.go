@@ -3,8 +3,8 @@ package jetstream
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -37,9 +37,11 @@ type Look struct {
 
 // A Member is a participant that was heard of, or that has trees.
 type Member struct {
-	Name   string
-	Trees  int  // that it has, as the heads tell
-	Silent bool // it was not heard of, or has said that it leaves
+	Name    string
+	Trees   int           // that it has, as the heads tell
+	Lease   time.Duration // its own: it says something ten times within it
+	Silent  bool          // it was not heard of for as long as it takes to be heard of twice, or has said that it leaves
+	Unheard bool          // it was not heard of, and nobody can tell: its lease is so long that it may say nothing for as long as beats are waited for
 }
 
 // Limits of what is asked at a time.
@@ -49,10 +51,17 @@ const (
 	readers     = 16
 	mostMoves   = 20 // of a tree, the newest
 
-	// beatsWithin is how long a participant that has trees may take to be heard of, and beatsUsual how long others are waited for. With the usual lease each says something each second.
+	// beatsWithin is how long a participant that has trees, and the usual lease, may take to be heard of, and beatsUsual how long others are waited for: it says something each second.
+	// One with a longer lease may take longer; but beatsMost is how long any is waited for.
 	beatsWithin = 2200 * time.Millisecond
 	beatsUsual  = 1200 * time.Millisecond
+	beatsMost   = 30 * time.Second
 )
+
+// heardWithin is how long a participant with a lease may take to be heard of.
+func heardWithin(lease time.Duration) time.Duration {
+	return max(beatsWithin, beatsWithin*(lease/time.Millisecond)/(usualLease/time.Millisecond))
+}
 
 // Look calls f with all trees, one at a time, in no order. Its memory grows with the trees, by a kilobyte or two each, and not with their journals. The error matches [ErrSilent] or
 // [ErrDenied], or is ctx's cause, or f's.
@@ -88,7 +97,7 @@ func (r *Reader) Look(ctx context.Context, o LookOptions, f func(*TreeSeen) erro
 			return cmp.Or(a.since().Compare(b.since()), cmp.Compare(a.ID, b.ID))
 		})
 	}
-	if err := r.journals(ctx, all, read, began.Add(o.During), look, f); err != nil {
+	if err := r.journals(ctx, all, read, began.Add(look.Listened+o.During), look, f); err != nil {
 		return nil, err
 	}
 	after, err := r.info(ctx, false)
@@ -147,7 +156,7 @@ func (r *Reader) heads(ctx context.Context, counts map[string]uint64) ([]*TreeSe
 					inboxes[root] = m.seq
 					continue
 				}
-				t, h := seenBy(root, m)
+				t, h := r.seenBy(root, m)
 				if h.State == gone {
 					delete(trees, root)
 					continue
@@ -170,27 +179,32 @@ func (r *Reader) heads(ctx context.Context, counts map[string]uint64) ([]*TreeSe
 	return all, nil
 }
 
-// awaitBeats waits until all owners were heard of, and for so long at least, and tells how long beats were heard.
+// awaitBeats waits until each owner was heard of, or has had its time ([heardWithin]), and for so long at least, and tells how long beats were heard.
 func (r *Reader) awaitBeats(ctx context.Context, all []*TreeSeen, least time.Duration) time.Duration {
-	owners := map[string]bool{}
+	owners := map[string]time.Duration{}
 	for _, t := range all {
 		if t.owner != "" {
-			owners[t.owner] = true
+			owners[t.owner] = heardWithin(t.term)
 		}
 	}
+	silent := map[string]bool{}
 	for {
-		for id := range owners {
+		listened := time.Since(r.listens)
+		for id, within := range owners {
 			if _, ok := r.heard(id); ok {
+				delete(owners, id)
+			} else if listened >= within {
+				silent[id] = true
 				delete(owners, id)
 			}
 		}
-		listened := time.Since(r.listens)
-		if len(owners) == 0 && listened >= least || listened >= beatsWithin || sleep(ctx, 20*time.Millisecond) != nil {
+		if len(owners) == 0 && listened >= least || listened >= r.patience || sleep(ctx, 20*time.Millisecond) != nil {
 			break
 		}
 	}
 	for _, t := range all {
-		t.Silent = owners[t.owner]
+		_, unheard := owners[t.owner]
+		t.Silent, t.unheard = silent[t.owner], unheard
 	}
 	return time.Since(r.listens)
 }
@@ -203,14 +217,14 @@ func (r *Reader) members(all []*TreeSeen) []Member {
 			continue
 		}
 		if by[t.owner] == nil {
-			by[t.owner] = &Member{Name: t.Owner, Silent: t.Silent}
+			by[t.owner] = &Member{Name: t.Owner, Lease: t.term, Silent: t.Silent, Unheard: t.unheard}
 		}
 		by[t.owner].Trees++
 	}
 	r.mu.Lock()
 	for id, b := range r.mu.beats {
 		if by[id] == nil && !b.Leaves {
-			by[id] = &Member{Name: b.Name}
+			by[id] = &Member{Name: b.Name, Lease: leaseTold(b.Lease)}
 		}
 	}
 	r.mu.Unlock()
@@ -239,9 +253,9 @@ func (r *Reader) journals(ctx context.Context, all []*TreeSeen, read int, late t
 				t := all[i]
 				all[i] = nil
 				whole := i < read && time.Now().Before(late)
-				err := error(nil)
+				err, done := error(nil), func() {}
 				if whole {
-					err = r.journal(ctx, t)
+					done, err = r.journal(ctx, t)
 				}
 				mu.Lock()
 				switch {
@@ -259,6 +273,7 @@ func (r *Reader) journals(ctx context.Context, all []*TreeSeen, read int, late t
 					err = f(t)
 				}
 				mu.Unlock()
+				done()
 				if err != nil {
 					stop(err)
 					return
@@ -273,9 +288,28 @@ func (r *Reader) journals(ctx context.Context, all []*TreeSeen, read int, late t
 	return nil
 }
 
-// journal reads the journal of a tree, and its inbox. What it holds that is none is the tree's Trouble; errNone says that the tree is gone.
-func (r *Reader) journal(ctx context.Context, t *TreeSeen) error {
-	all, err := r.messages(ctx, r.s.names.tree(t.ID), 1)
+// smallTree is what trees may be of which several are read at a time.
+var smallTree = journal.Limits{Bytes: 16 << 20, Memory: 64 << 20}
+
+// journal reads the journal of a tree, and its inbox. What it holds that is none, or more than the limits, is the tree's Trouble; errNone says that the tree is gone. The caller calls done
+// when it has done with the tree: of large ones there is one at a time.
+func (r *Reader) journal(ctx context.Context, t *TreeSeen) (done func(), err error) {
+	done = func() {}
+	small := journal.Limits{Bytes: min(smallTree.Bytes, r.limits.Bytes), Memory: min(smallTree.Memory, r.limits.Memory)}
+	err = r.journalWithin(ctx, t, small)
+	if (errors.Is(err, journal.ErrTooLarge) || errors.Is(err, journal.ErrMemory)) && small != r.limits {
+		r.large.Lock()
+		done = r.large.Unlock
+		err = r.journalWithin(ctx, t, r.limits)
+	}
+	if errors.Is(err, journal.ErrTooLarge) || errors.Is(err, journal.ErrMemory) {
+		t.Root, t.Trouble, err = nil, err, nil
+	}
+	return done, err
+}
+
+func (r *Reader) journalWithin(ctx context.Context, t *TreeSeen, limits journal.Limits) error {
+	all, err := r.messages(ctx, r.s.names.tree(t.ID), 1, limits.Bytes)
 	if err != nil {
 		return err
 	}
@@ -283,28 +317,30 @@ func (r *Reader) journal(ctx context.Context, t *TreeSeen) error {
 		return errNone
 	}
 	last := &all[len(all)-1]
-	now, h := seenBy(t.ID, last)
+	now, h := r.seenBy(t.ID, last)
 	if h.State == gone {
 		return errNone
 	}
-	now.Silent, now.told = t.Silent && now.owner == t.owner, t.told
+	now.Silent, now.unheard, now.told = t.Silent && now.owner == t.owner, t.unheard && now.owner == t.owner, t.told
 	*t = *now
-	read, err := readTree(all)
+	t.Moves = r.moves(all)
+	read, err := readTree(all, limits.Unpacker().Entries)
 	if err == nil {
 		t.Root, err = read.image(t.ID)
 	}
+	if errors.Is(err, journal.ErrMemory) {
+		return err
+	}
 	t.Trouble = err
-	t.Moves = moves(all)
 	if t.Over || !t.told {
 		return nil
 	}
-	came, err := r.messages(ctx, r.s.names.inbox(t.ID), h.Inbox+1)
+	came, err := r.messages(ctx, r.s.names.inbox(t.ID), h.Inbox+1, limits.Bytes)
 	if err != nil {
 		return err
 	}
 	for i := range came {
-		var e journal.Entry
-		if json.Unmarshal(came[i].data, &e) == nil && rootOf(e.Thread) == t.ID {
+		if e, err := limits.UnpackEntry(came[i].data); err == nil && rootOf(e.Thread) == t.ID {
 			if t.Inbox == nil {
 				t.Inbox = map[string]int{}
 			}
@@ -315,9 +351,9 @@ func (r *Reader) journal(ctx context.Context, t *TreeSeen) error {
 	return nil
 }
 
-// messages is [Store.messages] in smaller pieces, each of which is asked for again.
-func (r *Reader) messages(ctx context.Context, subject string, from uint64) (all []message, err error) {
-	for more := true; more; {
+// messages is [Store.messages] in smaller pieces, each of which is asked for again. The error matches [journal.ErrTooLarge] if they have more bytes than most.
+func (r *Reader) messages(ctx context.Context, subject string, from uint64, most int) (all []message, err error) {
+	for bytes, more := 0, true; more; {
 		var some []message
 		err := r.ask(ctx, "read "+subject, func(ctx context.Context) (err error) {
 			some, more, err = r.s.someMessages(ctx, request{Seq: max(from, 1), Next: subject, Batch: batch, Bytes: bytesAtOnce})
@@ -331,6 +367,12 @@ func (r *Reader) messages(ctx context.Context, subject string, from uint64) (all
 		}
 		all = append(all, some...)
 		from = some[len(some)-1].seq + 1
+		for i := range some {
+			bytes += len(some[i].data)
+		}
+		if bytes > most {
+			return nil, fmt.Errorf("%w: %s has more than %d bytes", journal.ErrTooLarge, subject, most)
+		}
 	}
 	return all, nil
 }
@@ -349,7 +391,8 @@ func (r *Reader) Thread(ctx context.Context, id string) (*TreeSeen, *Look, error
 		return nil, look, nil
 	}
 	t := &TreeSeen{Tree: Tree{ID: root}, told: true}
-	err = r.journal(ctx, t)
+	done, err := r.journal(ctx, t)
+	done()
 	if errors.Is(err, errNone) {
 		return nil, look, nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// deadAfter is how many beats of this participant another one's may be missing.
+// deadAfter is how many beats of this participant another one's may be missing, if its lease is not longer than that of this one. So often it says something within its lease.
 const deadAfter = 10
 
 // A member is a participant, as far as this one knows.
@@ -17,8 +17,10 @@ const deadAfter = 10
 type member struct {
 	heard  bool // since this one began
 	silent int
+	dead   bool // it was noticed that it is
 	load   int
 	name   string
+	lease  time.Duration // its own, by which others have patience with it; 0: not known
 }
 
 // A beat tells that a participant is alive.
@@ -27,6 +29,29 @@ type beat struct {
 	Name   string `json:"name"`
 	Trees  int    `json:"trees"`
 	Leaves bool   `json:"leaves,omitempty"` // it is the last
+
+	Lease time.Duration `json:"lease_ns,omitempty"` // if it is not the usual one
+}
+
+// usualLease is the default of [Options.Lease], and longestLease the longest that others have patience for.
+const (
+	usualLease   = 10 * time.Second
+	longestLease = 24 * time.Hour
+)
+
+// toldLease is how a lease is told, and leaseTold the opposite.
+func toldLease(lease time.Duration) time.Duration {
+	if lease == usualLease {
+		return 0
+	}
+	return lease
+}
+
+func leaseTold(told time.Duration) time.Duration {
+	if told <= 0 {
+		return usualLease
+	}
+	return min(told, longestLease)
 }
 
 // memberOf returns what is known of a participant. The caller has the lock.
@@ -39,8 +64,19 @@ func (x *index) memberOf(id string) *member {
 	return m
 }
 
-// dead reports whether a participant has been silent for the lease. The caller has the lock.
-func (x *index) dead(id string) bool { return x.memberOf(id).silent >= deadAfter }
+// dead reports whether a participant has been silent for its lease, or that of this one if that is longer. The caller has the lock.
+func (x *index) dead(id string) bool { return x.isDead(x.memberOf(id)) }
+
+func (x *index) isDead(m *member) bool { return m.silent >= x.patience(m) }
+
+// patience is how many beats of this participant another one's may be missing.
+func (x *index) patience(m *member) int {
+	own := x.s.options.Lease
+	if m.lease <= own {
+		return deadAfter
+	}
+	return int((m.lease*deadAfter + own - 1) / own)
+}
 
 // listen begins to hear beats.
 func (x *index) listen() error {
@@ -56,9 +92,9 @@ func (x *index) listen() error {
 			return
 		}
 		other := x.memberOf(b.ID)
-		other.heard, other.silent, other.load, other.name = true, 0, b.Trees, b.Name
+		other.heard, other.silent, other.dead, other.load, other.name, other.lease = true, 0, false, b.Trees, b.Name, leaseTold(b.Lease)
 		if b.Leaves {
-			other.silent = deadAfter
+			other.silent, other.dead = x.patience(other), true
 			x.died(b.ID)
 		}
 	})
@@ -68,10 +104,11 @@ func (x *index) listen() error {
 // tick counts the silence of the others. The caller has the lock.
 func (x *index) tick() {
 	for id, m := range x.mu.members {
-		if m.silent++; m.silent == deadAfter {
+		if m.silent++; !m.dead && x.isDead(m) {
+			m.dead = true
 			x.died(id)
 		}
-		if m.silent == 100*deadAfter { // nobody has heard of it for long
+		if m.silent >= 100*x.patience(m) { // nobody has heard of it for long
 			x.forget(id)
 		}
 	}
@@ -90,7 +127,7 @@ func (x *index) died(id string) {
 func (x *index) forget(id string) {
 	for _, e := range x.mu.trees {
 		if e.head.Owner == id {
-			x.mu.members[id].silent = deadAfter + 1
+			x.mu.members[id].silent = x.patience(x.mu.members[id])
 			return
 		}
 	}
@@ -102,7 +139,7 @@ func (x *index) beat(ctx context.Context) {
 	t := time.NewTicker(x.s.options.Lease / deadAfter)
 	defer t.Stop()
 	for {
-		x.say(beat{ID: x.s.id, Name: x.s.options.Name, Trees: x.s.load()})
+		x.say(beat{ID: x.s.id, Name: x.s.options.Name, Trees: x.s.load(), Lease: toldLease(x.s.options.Lease)})
 		select {
 		case <-t.C:
 		case <-ctx.Done():
@@ -126,6 +163,6 @@ func (x *index) leave() {
 	if x.consume != nil {
 		x.consume.Stop()
 	}
-	x.say(beat{ID: x.s.id, Name: x.s.options.Name, Leaves: true})
+	x.say(beat{ID: x.s.id, Name: x.s.options.Name, Leaves: true, Lease: toldLease(x.s.options.Lease)})
 	_ = x.s.nc.FlushTimeout(x.s.options.Patience) // if it is not heard, the lease ends later
 }

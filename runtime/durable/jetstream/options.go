@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
+	"github.com/vtscope/vtscope/runtime/durable/journal"
 )
 
 // Options say which stream a [Store] is in, and how it takes part. URL or Dir must be set, but not both.
@@ -33,11 +34,15 @@ type Options struct {
 
 	// Name is what this participant is called where people look. Default: the host and the process.
 	Name string
-	// Lease is how long a participant may be silent before others take its trees. Default: 10 s. At least 100 ms. A longer one is slower after a death; a shorter one
-	// takes trees from participants that are merely slow, which costs a replay, and harms nothing.
+	// Lease is how long a participant may be silent before others take its trees. Default: 10 s. 100 ms to 24 h. A longer one is slower after a death; with a shorter one
+	// trees are taken from participants that are merely slow, which costs a replay, and harms nothing. Where participants have other ones, one is given the time of its own lease, or
+	// of that of who would take the tree, whichever is longer.
 	Lease time.Duration
 	// Room is how many trees this participant has at most before it takes no more; those that are started here are not refused. Default (0): no limit. -1: it takes none.
 	Room int
+	// Limits say how much memory a message may ask for where it is read; entries that ask for more are not committed. All participants have the same. Bytes is not looked at: the
+	// servers say how large a message is.
+	Limits journal.Limits
 	// Patience is how long Close tries to tell servers that do not answer what is under way. Default: 5 s.
 	Patience time.Duration
 }
@@ -56,10 +61,10 @@ func (o Options) checked() (Options, error) {
 	if strings.Trim(o.Namespace, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" || len(o.Namespace) > 64 {
 		return bad("namespace %q", o.Namespace)
 	}
-	o.Lease = cmp.Or(o.Lease, 10*time.Second)
+	o.Lease = cmp.Or(o.Lease, usualLease)
 	o.Patience = cmp.Or(o.Patience, 5*time.Second)
 	switch {
-	case o.Lease < 100*time.Millisecond:
+	case o.Lease < 100*time.Millisecond, o.Lease > longestLease:
 		return bad("a lease of %v", o.Lease)
 	case o.Room < -1:
 		return bad("room for %d", o.Room)
@@ -67,6 +72,9 @@ func (o Options) checked() (Options, error) {
 		return bad("%d replicas", o.Replicas)
 	case o.Patience < 0:
 		return bad("a patience of %v", o.Patience)
+	}
+	if _, err := o.Limits.PackEntries(nil); err != nil {
+		return bad("%w", err)
 	}
 	if o.Name == "" {
 		host, err := os.Hostname()

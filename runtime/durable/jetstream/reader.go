@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
+	"github.com/vtscope/vtscope/runtime/durable/journal"
 )
 
 // A Reader looks at the trees of a stream, and takes no part.
@@ -29,15 +30,19 @@ type Reader struct {
 		beats   map[string]beat
 		trouble error // what the servers have said without being asked
 	}
-	listens time.Time // since when beats are heard
+	listens  time.Time     // since when beats are heard
+	patience time.Duration // beatsMost; only tests change it
+	limits   journal.Limits
+	large    sync.Mutex // held while a tree is kept that is more than smallTree
 }
 
 // ReaderOptions say which stream a [Reader] looks at. URL must be set.
 type ReaderOptions struct {
-	URL       string        // as [Options.URL]
-	Connect   []nats.Option // as [Options.Connect]
-	Namespace string        // as [Options.Namespace]
-	Within    time.Duration // how long each server may take to let it in, and one of them to answer. Default: 5 s
+	URL       string         // as [Options.URL]
+	Connect   []nats.Option  // as [Options.Connect]
+	Namespace string         // as [Options.Namespace]
+	Limits    journal.Limits // how much the journal of a tree may be, as bytes of a thread: of one that is more its head is told
+	Within    time.Duration  // how long each server may take to let it in, and one of them to answer. Default: 5 s
 }
 
 // Errors of readers.
@@ -63,12 +68,13 @@ func (e *NoStream) Is(target error) bool { return target == ErrNoStream }
 
 // OpenReader connects, and finds the stream. The error matches [ErrNoServer], [ErrDenied], [ErrSilent], [ErrNoStream], or is of the options.
 func OpenReader(ctx context.Context, o ReaderOptions) (*Reader, error) {
-	checked, err := Options{URL: o.URL, Namespace: o.Namespace}.checked()
+	checked, err := Options{URL: o.URL, Namespace: o.Namespace, Limits: o.Limits}.checked()
 	if err != nil {
 		return nil, err
 	}
 	o.Within = cmp.Or(o.Within, 5*time.Second)
-	r := &Reader{s: &Store{options: checked, names: subjects{checked.Namespace}, answerWithin: o.Within}}
+	o.Limits = journal.Limits{Bytes: cmp.Or(o.Limits.Bytes, journal.MaxFile), Memory: cmp.Or(o.Limits.Memory, 1<<30)}
+	r := &Reader{s: &Store{options: checked, names: subjects{checked.Namespace}, answerWithin: o.Within}, patience: beatsMost, limits: o.Limits}
 	r.mu.beats = map[string]beat{}
 	r.s.relink()
 	r.s.hard, r.s.stop = context.WithCancelCause(context.Background())

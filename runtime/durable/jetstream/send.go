@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,8 +35,13 @@ const (
 type sendings struct {
 	sync.Mutex
 	n   int
-	all map[string][]sending // by content
+	all map[content][]sending
 }
+
+// A content tells sendings apart, and is not them: they may be large, and many.
+type content [sha256.Size]byte
+
+func contentOf(data []byte) content { return sha256.Sum256(data) }
 
 // Send is that of a [durable.Shared].
 func (s *Store) Send(e journal.Entry) error {
@@ -53,7 +59,8 @@ func (s *Store) Send(e journal.Entry) error {
 		}
 		return fmt.Errorf("jetstream: inbox of tree %s: %s: %w", root, what, err)
 	}
-	p, again := s.sendings.remembered(string(data))
+	sum := contentOf(data)
+	p, again := s.sendings.remembered(sum)
 	last, err := s.lastSurely(ctx, root)
 	switch {
 	case errors.Is(err, errNone) && again:
@@ -61,7 +68,7 @@ func (s *Store) Send(e journal.Entry) error {
 	case errors.Is(err, errNone):
 		return fmt.Errorf("jetstream: tree %s: %w", root, durable.ErrNone)
 	case err != nil && again:
-		s.sendings.remember(string(data), p)
+		s.sendings.remember(sum, p)
 		return tell("it is not known whether it was taken", err)
 	case err != nil:
 		return tell("nothing was sent", err)
@@ -76,19 +83,19 @@ func (s *Store) Send(e journal.Entry) error {
 		case errors.Is(err, durable.ErrUnknown):
 			return tell("others have come and were taken since", err)
 		case err != nil:
-			s.sendings.remember(string(data), p)
+			s.sendings.remember(sum, p)
 			return tell("it is not known whether it was taken", err)
 		case seq > 0:
-			return s.await(ctx, root, string(data), p, seq, tell)
+			return s.await(ctx, root, sum, p, seq, tell)
 		}
 		p.began = time.Now()
 	}
 	seq, err := s.publish(ctx, s.names.inbox(root), nats.Header{headerID: {p.id}}, data, nil)
 	if err == nil {
-		return s.await(ctx, root, string(data), p, seq, tell)
+		return s.await(ctx, root, sum, p, seq, tell)
 	}
 	if errors.Is(err, durable.ErrUnanswered) {
-		s.sendings.remember(string(data), p)
+		s.sendings.remember(sum, p)
 	}
 	if errors.Is(err, journal.ErrTooLarge) {
 		return tell("nothing was sent", err)
@@ -97,7 +104,7 @@ func (s *Store) Send(e journal.Entry) error {
 }
 
 // await returns when it is known that a sending, which the servers have, is taken or will be.
-func (s *Store) await(ctx context.Context, root, text string, p sending, seq uint64, tell func(string, error) error) error {
+func (s *Store) await(ctx context.Context, root string, sum content, p sending, seq uint64, tell func(string, error) error) error {
 	err := s.settled(ctx, root, seq)
 	switch {
 	case err == nil:
@@ -105,7 +112,7 @@ func (s *Store) await(ctx context.Context, root, text string, p sending, seq uin
 	case errors.Is(err, durable.ErrNone):
 		return fmt.Errorf("jetstream: tree %s: it has left, or was forgotten: %w", root, err)
 	case errors.Is(err, durable.ErrUnanswered):
-		s.sendings.remember(text, p)
+		s.sendings.remember(sum, p)
 	}
 	return tell("it has arrived, and it is not known whether it is taken", err)
 }
@@ -136,34 +143,34 @@ func (s *Store) arrived(ctx context.Context, root string, p sending) (uint64, er
 	return 0, nil
 }
 
-// remembered returns a sending of that text of which it is not known whether it arrived, and forgets it.
-func (x *sendings) remembered(text string) (p sending, ok bool) {
+// remembered returns a sending of that content of which it is not known whether it arrived, and forgets it.
+func (x *sendings) remembered(sum content) (p sending, ok bool) {
 	x.Lock()
 	defer x.Unlock()
-	all := x.all[text]
+	all := x.all[sum]
 	if len(all) == 0 {
 		return p, false
 	}
 	if x.n--; len(all) == 1 {
-		delete(x.all, text)
+		delete(x.all, sum)
 	} else {
-		x.all[text] = all[1:]
+		x.all[sum] = all[1:]
 	}
 	return all[0], true
 }
 
 // remember notes a sending, as long as there is room.
-func (x *sendings) remember(text string, p sending) {
+func (x *sendings) remember(sum content, p sending) {
 	x.Lock()
 	defer x.Unlock()
 	if x.all == nil {
-		x.all = map[string][]sending{}
+		x.all = map[content][]sending{}
 	}
 	if x.n >= unsent {
 		x.n = 0
-		for text, all := range x.all {
+		for one, all := range x.all {
 			if time.Since(all[len(all)-1].began) > unsentFor {
-				delete(x.all, text)
+				delete(x.all, one)
 			} else {
 				x.n += len(all)
 			}
@@ -171,6 +178,6 @@ func (x *sendings) remember(text string, p sending) {
 	}
 	if x.n < unsent {
 		x.n++
-		x.all[text] = append(x.all[text], p)
+		x.all[sum] = append(x.all[sum], p)
 	}
 }

@@ -31,7 +31,7 @@ func (s *Store) Stats() Stats {
 	s.index.mu.Lock()
 	st.Known = len(s.index.mu.trees)
 	for id, m := range s.index.mu.members {
-		if id != s.id && m.heard && m.silent < deadAfter {
+		if id != s.id && m.heard && !s.index.isDead(m) {
 			st.Members++
 		}
 	}

@@ -146,7 +146,7 @@ func (s *Store) commit(t *tree, entries []journal.Entry) error {
 	h, live := t.mu.head, copied(t.mu.live)
 	h.fold(t.root, entries, live)
 	if h.State == over {
-		h.Owner, h.Name = "", ""
+		h.Owner, h.Name, h.Lease = "", "", 0
 	}
 	whole := entries[0].Op == journal.OpBase && entries[0].Image != nil
 	if whole { // what did not fit is no more
@@ -164,6 +164,11 @@ func (s *Store) commit(t *tree, entries []journal.Entry) error {
 		s.clean(t.root, h.Inbox)
 	}
 	return nil
+}
+
+// owner makes this participant the owner of a tree.
+func (s *Store) owner(h *head) {
+	h.Owner, h.Name, h.Lease = s.id, s.options.Name, toldLease(s.options.Lease)
 }
 
 // fold tells a head of entries.
@@ -232,9 +237,12 @@ func (s *Store) put(root string, h head, entries []journal.Entry, whole bool, af
 	if entries == nil {
 		entries = []journal.Entry{}
 	}
-	data, err := json.Marshal(entries)
+	data, err := s.options.Limits.PackEntries(entries)
 	if err != nil {
 		return 0, err
+	}
+	if len(text) > maxHead {
+		return 0, fmt.Errorf("%w: a head of %d bytes: the name of the participant, or of code, is too long", journal.ErrTooLarge, len(text))
 	}
 	header := nats.Header{headerHead: {string(text)}}
 	if whole {
@@ -250,7 +258,8 @@ func (s *Store) begin(root string, entries []journal.Entry) error {
 	}
 	t := &tree{root: root}
 	t.mu.live = map[string]bool{}
-	h := head{Owner: s.id, Name: s.options.Name}
+	var h head
+	s.owner(&h)
 	h.fold(root, entries, t.mu.live)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -404,7 +413,9 @@ func (s *Store) drop(root string) error {
 func (s *Store) bury(t *tree, h head, after uint64) error {
 	seq, err := s.put(t.root, head{State: gone, Leaves: h.Leaves, Inbox: h.Inbox}, nil, true, after)
 	if errors.Is(err, errRefused) {
-		s.lose(t)
+		if s.tree(t.root) == t { // else it is nobody's, or another tree of that id was begun here
+			s.lose(t)
+		}
 		err = durable.ErrFenced
 	}
 	if err != nil {
@@ -440,7 +451,7 @@ func (s *Store) Release(root string, r durable.Rest) error {
 		return fmt.Errorf("jetstream: tree %s: %w", root, durable.ErrFenced)
 	}
 	h := t.mu.head
-	h.Owner, h.Name, h.State = "", "", runs
+	h.Owner, h.Name, h.Lease, h.State = "", "", 0, runs
 	if r.Waits {
 		h.State, h.Until, h.For, h.Since = waits, r.Until, r.For, r.Since
 	}
@@ -479,9 +490,9 @@ func (s *Store) End(ctx context.Context, root string) (journal.Entry, error) {
 				s.setTrouble(fmt.Errorf("tree %s: %w", root, err))
 			}
 			for i := range all {
-				var entries []journal.Entry
-				if err := json.Unmarshal(all[i].data, &entries); err != nil {
-					return journal.Entry{}, fmt.Errorf("jetstream: tree %s: %w: %w", root, journal.ErrDamaged, err)
+				entries, err := s.options.Limits.UnpackEntries(all[i].data)
+				if err != nil {
+					return journal.Entry{}, fmt.Errorf("jetstream: tree %s: %w", root, err)
 				}
 				for _, e := range entries {
 					switch {
@@ -523,7 +534,7 @@ func (s *Store) Load(f func(journal.Entry) error) error {
 		if err != nil {
 			return fmt.Errorf("jetstream: tree %s: %w", root, err)
 		}
-		read, err := readTree(all)
+		read, err := readTree(all, s.options.Limits.UnpackEntries)
 		if err != nil {
 			return fmt.Errorf("jetstream: tree %s: %w", root, err)
 		}

@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -86,7 +85,7 @@ type treeRead struct {
 }
 
 // readTree reads the messages of a tree.
-func readTree(all []message) (*treeRead, error) {
+func readTree(all []message, unpack func(text []byte) ([]journal.Entry, error)) (*treeRead, error) {
 	if len(all) == 0 {
 		return nil, errNone
 	}
@@ -94,9 +93,9 @@ func readTree(all []message) (*treeRead, error) {
 	var told head
 	for i := range all {
 		m := &all[i]
-		var entries []journal.Entry
-		if err := json.Unmarshal(m.data, &entries); err != nil {
-			return nil, fmt.Errorf("%w: message %d: %w", journal.ErrDamaged, m.seq, err)
+		entries, err := unpack(m.data)
+		if err != nil {
+			return nil, fmt.Errorf("message %d: %w", m.seq, err)
 		}
 		if m.header.Get(headerRollup) != "" { // it stands for those before, which may have been read before they were removed
 			r.entries, told = nil, head{}
@@ -122,7 +121,7 @@ func (s *Store) take(root string) error {
 	if err != nil {
 		return err
 	}
-	read, err := readTree(all)
+	read, err := readTree(all, s.options.Limits.UnpackEntries)
 	if errors.Is(err, errNone) {
 		return errRefused
 	}
@@ -151,7 +150,8 @@ func (s *Store) take(root string) error {
 		defer t.mu.Unlock()
 		h := read.head
 		h.fold(root, lease, t.mu.live)
-		h.Owner, h.Name, h.Leaves = s.id, s.options.Name, read.moves
+		s.owner(&h)
+		h.Leaves = read.moves
 		h.Moves++
 		seq, err := s.put(root, h, lease, false, read.seq)
 		if err == nil {
@@ -210,8 +210,8 @@ func (s *Store) came(ctx context.Context, root string, after uint64) (entries []
 	}
 	for i := range all {
 		last = all[i].seq
-		var e journal.Entry
-		if err := json.Unmarshal(all[i].data, &e); err != nil || e.Op != journal.OpSignal && e.Op != journal.OpUnpark || rootOf(e.Thread) != root {
+		e, err := s.options.Limits.UnpackEntry(all[i].data)
+		if err != nil || e.Op != journal.OpSignal && e.Op != journal.OpUnpark || rootOf(e.Thread) != root {
 			s.setTrouble(fmt.Errorf("inbox of tree %s: message %d is none", root, all[i].seq))
 			continue
 		}

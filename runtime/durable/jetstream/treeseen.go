@@ -1,7 +1,6 @@
 package jetstream
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,14 +17,16 @@ type TreeSeen struct {
 	Over    bool
 	Ended   bool // its root has, and children may go on
 	Err     string
-	Silent  bool           // its owner was not heard of
+	Silent  bool           // its owner was not heard of for as long as says that it is dead, or cut off
 	Root    *journal.Image // nil: its journal was not read, or see Trouble
 	Inbox   map[string]int // signals and permits that nobody has taken, by thread; if the journal was not read all of them by root
 	Moves   []journal.LeaseMove
 	Trouble error // why its journal cannot be read
 
-	owner string // the participant's id
-	told  bool   // its inbox had more than its head has taken
+	owner   string        // the participant's id
+	term    time.Duration // the lease of the participant
+	unheard bool          // as [Member.Unheard]
+	told    bool          // its inbox had more than its head has taken
 }
 
 // since is since when a tree is as it is.
@@ -37,17 +38,16 @@ func (t *TreeSeen) since() time.Time {
 }
 
 // seenBy tells what the last message of a tree tells.
-func seenBy(root string, m *message) (*TreeSeen, *head) {
+func (r *Reader) seenBy(root string, m *message) (*TreeSeen, *head) {
 	h, err := headOf(m.header)
 	t := &TreeSeen{
 		Tree:  Tree{ID: root, Body: h.Body, Owner: h.Name, Waits: h.State == waits, Until: h.Until, For: h.For, Since: h.Since, Leases: h.Moves, Misfits: h.Misfits},
 		At:    m.at(),
 		Over:  h.State == over,
-		Ended: h.Ended, Trouble: err, owner: h.Owner,
+		Ended: h.Ended, Trouble: err, owner: h.Owner, term: leaseTold(h.Lease),
 	}
 	if h.Ended && err == nil {
-		var entries []journal.Entry
-		_ = json.Unmarshal(m.data, &entries) // who reads the journal tells
+		entries, _ := r.limits.UnpackEntries(m.data) // who reads the journal tells
 		for i := range entries {
 			if e := &entries[i]; e.Op == journal.OpEnd && e.Thread == root {
 				t.Err = e.Err
@@ -79,7 +79,7 @@ func (r *treeRead) image(root string) (*journal.Image, error) {
 }
 
 // moves tells who has had a tree. The messages before its last checkpoint are gone, and what they told of it.
-func moves(all []message) (moves []journal.LeaseMove) {
+func (r *Reader) moves(all []message) (moves []journal.LeaseMove) {
 	for i := range all {
 		m := &all[i]
 		h, err := headOf(m.header)
@@ -87,8 +87,7 @@ func moves(all []message) (moves []journal.LeaseMove) {
 			continue
 		}
 		last := len(moves) - 1
-		var entries []journal.Entry
-		_ = json.Unmarshal(m.data, &entries)
+		entries, _ := r.limits.UnpackEntries(m.data)
 		lease := slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Op == journal.OpLease })
 		begins := slices.ContainsFunc(entries, func(e journal.Entry) bool {
 			return (e.Op == journal.OpNew || e.Op == journal.OpWhole) && e.Parent == ""

@@ -186,7 +186,7 @@ func sourceOf(q *stream.Question, look *jetstream.Look) dump.DurableSource {
 		Took: look.Took, Listened: look.Listened,
 	}}
 	for _, m := range look.Members {
-		s.Stream.Keepers = append(s.Stream.Keepers, dump.DurableKeeper{Name: m.Name, Trees: m.Trees, Silent: m.Silent})
+		s.Stream.Keepers = append(s.Stream.Keepers, dump.DurableKeeper{Name: m.Name, Trees: m.Trees, Lease: m.Lease, Silent: m.Silent, Unheard: m.Unheard})
 	}
 	return s
 }
