@@ -71,7 +71,7 @@ func TestWhatGrewSinceAMarkLeadsToItsThreads(t *testing.T) {
 	})
 
 	b.step("since a finding", func() {
-		b.do(chromedp.Navigate(fmt.Sprintf("%s#process=%d", url, pid)))
+		b.do(chromedp.Navigate(fmt.Sprintf("%s#process=%d&findings=all", url, pid)))
 		b.until("a scope that grows", `[...document.querySelectorAll('#findings li[data-check="scope-growth"] .more button')].find(x => x.textContent === "what changed since")`)
 		b.text(`String([...document.querySelectorAll('#findings li[data-check="scope-growth"] .more button')].find(x => x.textContent === "what changed since").click())`)
 		b.until("it in what changed", `location.hash.includes("view=diff") && location.hash.includes("from=") && document.querySelector('#diff .diff-row[data-path="server"]')`)

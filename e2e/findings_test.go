@@ -73,7 +73,7 @@ func TestAFindingLeadsToItsScopeAndGroup(t *testing.T) {
 		b.step(p.program, func() {
 			words := strings.Fields(p.program)
 			pid := launch(t, bin, dir, words[0], words[1:]...)
-			b.do(chromedp.Navigate(fmt.Sprintf("%s/#process=%d", url, pid)), chromedp.Reload())
+			b.do(chromedp.Navigate(fmt.Sprintf("%s/#process=%d&findings=all", url, pid)), chromedp.Reload())
 			for check, scope := range p.checks {
 				row := fmt.Sprintf(`#findings li[data-check="%s"]`, check)
 				b.until("a finding of "+check, fmt.Sprintf(`document.querySelector(%q)`, row))

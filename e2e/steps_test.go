@@ -48,7 +48,7 @@ func TestFiveStepsLeadFromAFindingToTheGuiltyLine(t *testing.T) {
 		b.step(p.name, func() {
 			words := strings.Fields(p.program)
 			pid := launch(t, build(t), dir, words[0], words[1:]...)
-			b.do(chromedp.Navigate(fmt.Sprintf("%s/#process=%d", url, pid)), chromedp.Reload())
+			b.do(chromedp.Navigate(fmt.Sprintf("%s/#process=%d&findings=all", url, pid)), chromedp.Reload())
 			row := fmt.Sprintf(`#findings li[data-check="%s"]`, p.check)
 			b.until("the finding", fmt.Sprintf(`document.querySelector(%q)`, row))
 			if p.name == "pinned" {
@@ -119,7 +119,7 @@ func TestFiveStepsByTheKeyboardAlone(t *testing.T) {
 	b := openBrowser(t)
 	dir := flights(t)
 	pid := launch(t, build(t), dir, "leak", "-rate", "1000")
-	b.do(at(serve(t, dir), pid, ""))
+	b.do(at(serve(t, dir), pid, "&findings=all"))
 	guilty := line(t, "leak/main.go", "func awaitAnswer", "vthread.Park()")
 	const mine = `document.activeElement.closest("#findings li")?.dataset.check === "scope-growth"`
 	b.until("the finding", `document.querySelector('#findings li[data-check="scope-growth"]')`)
