@@ -192,8 +192,11 @@ func TestASignalWaitsForAThreadOfAStreamThatIsSent(t *testing.T) {
 			t.Errorf("while it is sent: %v", err)
 		}
 		teller.store.GiveUpAfterForTest(time.Minute)
-		told := make(chan error, 1)
-		go func() { told <- teller.Signal(id, "s", 7) }()
+		told, value := make(chan error, 1), 7
+		if arrives {
+			value = 9 // the first one may have been taken, and that cannot be known when the thread is gone: of that one the error is ErrUnknown
+		}
+		go func() { told <- teller.Signal(id, "s", value) }()
 		close(goOn)
 		if err := <-told; arrives && !errors.Is(err, durable.ErrNone) || !arrives && err != nil {
 			t.Errorf("arrives %v: got %v", arrives, err)
@@ -295,7 +298,11 @@ func TestWhoGivesUpHaltingAThreadOfAStreamIsTold(t *testing.T) {
 	if err := teller.Signal("one", "s", 10); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.CloseContext(ctx); !errors.Is(err, enough) || !strings.Contains(err.Error(), `thread one is in do "slow" since 20`) {
+	err = k.CloseContext(ctx)
+	for err != nil && strings.Contains(err.Error(), "thread one waits for its store") { // the signal is being recorded
+		err = k.CloseContext(ctx)
+	}
+	if !errors.Is(err, enough) || !strings.Contains(err.Error(), `thread one is in do "slow" since 20`) {
 		t.Errorf("close: %v", err)
 	}
 	close(goOn)
