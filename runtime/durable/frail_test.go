@@ -248,12 +248,3 @@ func (d *frail) cut() *frail {
 	after.names = after.nowLocked()
 	return after
 }
-
-// copied returns another folder with what the process sees.
-func (d *frail) copied() string {
-	to := d.t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(d.dir)); err != nil {
-		d.t.Fatal(err)
-	}
-	return to
-}
