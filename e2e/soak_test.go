@@ -32,22 +32,33 @@ func (h held) String() string {
 	return fmt.Sprintf("%.1f MB of heap, %d nodes, %d listeners", h.heap/1e6, h.nodes, h.listeners)
 }
 
-func (b *browser) holds() (h held) {
+// holds tells what the page holds: the least of some tries, since a frame that comes between the collection and the count leaves what it replaced.
+func (b *browser) holds() held {
+	b.Helper()
+	var tries []held
+	for range 3 {
+		b.collect()
+		counters, err := chromedp.Call(b.ctx, memory.GetDOMCounters, cdp.Empty{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.collect()
+		usage, err := chromedp.Call(b.ctx, runtime.GetHeapUsage, cdp.Empty{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		tries = append(tries, held{usage.UsedSize, counters.Nodes, counters.JsEventListeners})
+	}
+	return least(tries)
+}
+
+func (b *browser) collect() {
 	b.Helper()
 	for range 2 {
 		if _, err := chromedp.Call(b.ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
 			b.Fatal(err)
 		}
 	}
-	usage, err := chromedp.Call(b.ctx, runtime.GetHeapUsage, cdp.Empty{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	counters, err := chromedp.Call(b.ctx, memory.GetDOMCounters, cdp.Empty{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return held{usage.UsedSize, counters.Nodes, counters.JsEventListeners}
 }
 
 // middle is the median of what was held: of a page over a program at full speed it changes with what there is to show.
@@ -176,7 +187,7 @@ func TestAnOpenPageNeitherGrowsNorMoves(t *testing.T) {
 	if last.heap > first.heap*1.15+2e6 {
 		t.Errorf("the heap grew from %.1f to %.1f MB", first.heap/1e6, last.heap/1e6)
 	}
-	if last.nodes > first.nodes+first.nodes/10+100 {
+	if last.nodes > first.nodes+first.nodes/8+200 { // far less than a node for each frame
 		t.Errorf("nodes grew from %d to %d", first.nodes, last.nodes)
 	}
 	if last.listeners > first.listeners+first.listeners/10+20 {
