@@ -54,7 +54,7 @@ func TestWhatGrewSinceAMarkLeadsToItsThreads(t *testing.T) {
 		b.until("ten seconds of a past", `[...document.querySelector("#diff-from").options].some(o => o.value === "-10")`)
 		b.text(`String((s => { s.value = "-10"; s.dispatchEvent(new Event("change", { bubbles: true })); })(document.querySelector("#diff-from")))`)
 		b.until("the last ten seconds", `(n => n >= 9 && n < 40)(Number(document.querySelector(".diff-span")?.textContent.match(/, ([0-9.]+) s later/)?.[1]))`)
-		b.do(chromedp.Click(chromedp.CSS(`#diff .mark button:last-child`)))
+		b.press("the button that removes it", `#diff .mark button:last-child`)
 		b.until("no marks", `document.querySelector("#diff .marks").innerText.includes("none")`)
 	})
 
@@ -85,7 +85,7 @@ func TestWhatGrewSinceAMarkLeadsToItsThreads(t *testing.T) {
 		b.do(chromedp.KeyEvent("j"))
 		b.until("the first change has the focus", `document.activeElement?.matches(".diff-row")`)
 		b.do(chromedp.KeyEvent(kb.ArrowDown))
-		b.do(chromedp.Click(chromedp.CSS(`#diff section[aria-label="Stack groups"] .diff-row[data-path="server"]`)))
+		b.press("a change", `#diff section[aria-label="Stack groups"] .diff-row[data-path="server"]`)
 		b.until("its group", `!location.hash.includes("view=") && location.hash.includes("group=") && location.hash.includes("scope=root/server")`)
 		b.until("its stack", `document.querySelector("#stack .frames")?.innerText.includes("main.awaitAnswer")`)
 	})

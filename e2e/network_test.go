@@ -106,7 +106,7 @@ func TestASlowNetworkDelaysNothingButTheBeginning(t *testing.T) {
 	b.step("it stays at the newest moment", func() {
 		before := b.text(`document.querySelector("header").innerText`)
 		b.until("other figures", fmt.Sprintf(`document.querySelector("header").innerText !== %q`, before))
-		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root/shop/sessions"]`)))
+		b.press("another scope", `#scopes .row[data-path="root/shop/sessions"]`)
 		b.until("the groups of another scope", `groups().length > 0 && groups().every(g => g.dataset.scope.startsWith("root/shop/sessions"))`)
 		b.until("still live", `document.querySelector("#status").textContent === "LIVE"`)
 	})
@@ -186,7 +186,7 @@ func TestAMillionThreadsAreAFewStepsFromOne(t *testing.T) {
 		t.Logf("vtserve has %s MiB of memory", told)
 	})
 	b.step("to one thread", func() {
-		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root/storm"]`)))
+		b.press("the scope of all", `#scopes .row[data-path="root/storm"]`)
 		b.until("its scope", `chosen("#scopes")?.dataset.path === "root/storm"`)
 		b.until("a batch", `[...document.querySelectorAll("#scopes .row[data-path]")].some(r => r.dataset.path.startsWith("root/storm/batch-"))`)
 		b.text(`[...document.querySelectorAll("#scopes .row[data-path]")].find(r => r.dataset.path.startsWith("root/storm/batch-")).click()`)

@@ -40,13 +40,13 @@ func TestAUserSeesTheShopLive(t *testing.T) {
 
 	b.step("a scope's stack", func() {
 		b.until("the scope sessions", `scope("root/shop/sessions")`)
-		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root/shop/sessions"]`)))
+		b.press("it", `#scopes .row[data-path="root/shop/sessions"]`)
 		b.until("the scope in the address", `location.hash.includes("scope=root/shop/sessions")`)
 		b.until("its groups only", `groups().length > 0 && groups().every(g => g.dataset.scope.startsWith("root/shop/sessions"))`)
 		b.until("a stack of the shop's", `document.querySelector("#stack .frames li")?.textContent.includes("shop.")`)
 		first := b.text(`document.querySelector("#stack .frames").innerText`)
 		b.until("over which time they changed", `/^change over [0-9.]+ s/.test(document.querySelector("#groups .row[role=option] .change").title)`)
-		b.do(chromedp.Click(chromedp.CSS(`#groups .row[role=option]:nth-of-type(3)`)))
+		b.press("another group", `#groups .row[role=option]:nth-of-type(3)`)
 		b.until("another group's stack", fmt.Sprintf(`document.querySelector("#stack .frames") && document.querySelector("#stack .frames").innerText !== %q`, first))
 		b.until("the group in the address", `location.hash.includes("group=")`)
 	})

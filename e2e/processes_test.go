@@ -31,19 +31,19 @@ func TestProcessesStandBesideEachOther(t *testing.T) {
 	})
 	b.step("two of them", func() {
 		for _, pid := range []int{leak, locks} {
-			b.do(chromedp.Click(chromedp.CSS(fmt.Sprintf(`#overlay-processes tr[data-pid="%d"] input`, pid))))
+			b.press("its box", fmt.Sprintf(`#overlay-processes tr[data-pid="%d"] input`, pid))
 		}
 		b.until("them in the address", `/with=[0-9]+-[0-9]+%2C[0-9]+-[0-9]+/.test(location.hash)`)
 		b.until("the threads differ", `document.querySelector('.beside tr[data-figure="threads"].differs')?.innerText.includes("times")`)
 		b.picture("processes")
-		b.do(chromedp.Click(chromedp.CSS(`.beside h3 button`)))
+		b.press("what differs", `.beside h3 button`)
 		b.until("what differs", `location.hash.includes("view=diff") && document.querySelector('#diff .diff-row[data-change="gone"][data-path="server"]')`)
 		b.picture("processes-diff")
 	})
 	b.step("one of them", func() {
 		b.do(chromedp.KeyEvent("p"))
 		b.until("all again", row(leak))
-		b.do(chromedp.Click(chromedp.CSS(fmt.Sprintf(`#overlay-processes tr[data-pid="%d"] button`, leak))))
+		b.press("its name", fmt.Sprintf(`#overlay-processes tr[data-pid="%d"] button`, leak))
 		b.until("it", fmt.Sprintf(`!document.querySelector("dialog") && location.hash.includes("process=%d") && scope("root/server")`, leak))
 	})
 	if bad := b.complaints(); len(bad) > 0 {

@@ -103,7 +103,7 @@ func TestEveryScopeCanBeReached(t *testing.T) {
 	b.step("all of them, by keyboard", func() {
 		b.do(chromedp.KeyEvent("\x1b"))
 		b.text(`document.querySelector("#scopes .body").scrollTo(0, 0)`)
-		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root/parade"]`)))
+		b.press("the scope of all", `#scopes .row[data-path="root/parade"]`)
 		b.text(`document.activeElement.blur()`)
 		b.do(chromedp.KeyEvent("+"))
 		b.until("none hidden", `(`+scroll+`, `+hidden+` === 0 && document.querySelector("#scopes .tree").offsetHeight >= 452 * 22)`)

@@ -54,7 +54,7 @@ func TestFiveStepsLeadFromAFindingToTheGuiltyLine(t *testing.T) {
 			if p.name == "pinned" {
 				// Threads hold carriers for moments: the finding names the place, and the scope has a group of whoever is there now.
 				b.until("the guilty line in the finding", fmt.Sprintf(`document.querySelector(%q).innerText.includes(%q)`, row, p.guilty))
-				b.do(chromedp.Click(chromedp.CSS(fmt.Sprintf(`#scopes .row[data-path=%q]`, p.scope))))
+				b.press("the scope", fmt.Sprintf(`#scopes .row[data-path=%q]`, p.scope))
 			} else {
 				b.press("the finding", row+" button") // others come, and move it
 			}
@@ -76,7 +76,7 @@ func TestFiveStepsLeadFromAFindingToTheGuiltyLine(t *testing.T) {
 		b.do(chromedp.Navigate(d.url))
 		b.until("a thread that held its carrier", `document.querySelector("#carriers").innerText.includes("shop.roundTrip")`)
 		b.until("sessions", `scope("root/shop/sessions")`)
-		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root/shop/sessions"]`)))
+		b.press("them", `#scopes .row[data-path="root/shop/sessions"]`)
 		b.until("their groups", `groups().length > 0 && groups().every(g => g.dataset.scope.startsWith("root/shop/sessions"))`)
 		b.text(`groups()[0].click()`)
 		guilty := line(t, "shop/shop/session.go", ") waitForClick", "vthread.ParkFor")
