@@ -88,11 +88,7 @@ func TestAFindingLeadsToItsScopeAndGroup(t *testing.T) {
 			}
 			b.until("how bad it is", fmt.Sprintf(`document.querySelector("#findings h2 .severity-%s")`, p.worst))
 			if *update {
-				picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(os.TempDir(), "findings-"+strings.ReplaceAll(p.program, " ", "")+".png"), picture, 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(os.TempDir(), "findings-"+strings.ReplaceAll(p.program, " ", "")+".png"), b.shot(), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -208,13 +209,22 @@ func (b *browser) audited(where string, of ...string) (rules int) {
 	return result.Rules
 }
 
+// shot is what is seen, as a PNG.
+func (b *browser) shot() []byte {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		b.Fatalf("%s: a picture: %v", b.now, err)
+	}
+	return picture
+}
+
 // screen writes what is seen to build/screens, where people look at it.
 func (b *browser) screen(name string) []byte {
 	b.Helper()
-	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		b.Fatal(err)
-	}
+	picture := b.shot()
 	dir := filepath.Join("..", "build", "screens")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		b.Fatal(err)

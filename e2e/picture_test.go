@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-
-	"github.com/chromedp/chromedp"
 )
 
 // picture writes what the page shows to a file of the temporary directory, with -update.
@@ -16,11 +14,7 @@ func (b *browser) picture(name string) {
 	if !*update {
 		return
 	}
-	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-	if err == nil {
-		err = os.WriteFile(filepath.Join(os.TempDir(), name+".png"), picture, 0o644)
-	}
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(os.TempDir(), name+".png"), b.shot(), 0o644); err != nil {
 		b.Fatal(err)
 	}
 }
