@@ -39,7 +39,7 @@ modules := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path '
 nightly_modules := $(addprefix ./fixtures/backends/,collector victoriametrics jaeger pyroscope)
 nested := $(filter-out . ./internal/tools $(nightly_modules) $(addsuffix /%,$(nightly_modules)),$(modules))
 
-.PHONY: build run test check conformance stress bench bench-check compare ui ui-dev ui-record ui-replay skips nightly backends clean
+.PHONY: build run test check conformance stress stress-stalled bench bench-check compare ui ui-dev ui-record ui-replay skips nightly backends clean
 
 # --- build and run ---
 
@@ -188,6 +188,15 @@ stress:
 		GOMAXPROCS=1 $(GO) run ./internal/conformance -race -count 5 -timeout 30m || exit; \
 		GOMAXPROCS=1 $(contract) ./runtime/sched/... ./fixtures/... || exit; \
 	done
+	@$(MAKE) stress-stalled
+
+# OS threads are stopped at random places: where a record was written and its event was not, say.
+stress-stalled:
+	@$(GO) build -o build/stall ./internal/stall
+	@$(GO) test -exec $(CURDIR)/build/stall -count $(STALLED) -timeout 60m $(stalled)
+
+STALLED ?= 10
+stalled := ./runtime/sched/... ./runtime/vthread/... ./runtime/vsync ./runtime/structured ./runtime/durable ./recording
 
 # What every scheduler must pass: runtime/sched/schedtest.
 contract = $(GO) test -race -count 5 -timeout 30m -run 'Keeps?TheContract$$'
