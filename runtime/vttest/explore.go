@@ -35,7 +35,7 @@ func (p plan) explore(t *testing.T, f func(t *testing.T)) *exploration {
 		e.distinct[x.trail] = struct{}{}
 		e.longest = max(e.longest, x.choices)
 		if e.tried == 2 {
-			e.differs = difference(e.last.script(), x.script())
+			e.differs = difference(e.last, x)
 		}
 		e.last = x
 		switch {

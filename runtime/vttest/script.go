@@ -78,15 +78,16 @@ var kinds = map[flight.BlockerKind]string{
 	flight.BlockedBySocket:    "Sock",
 }
 
-// A cast gives threads and locks names that do not depend on addresses and ids.
+// A cast gives threads and locks names that do not depend on addresses and ids. But a lock that is made where one was that the garbage collector has taken has its name.
 type cast struct {
 	names []string
 	on    map[flight.Blocker]string
 	count map[string]int // by initials
+	kinds bool           // locks have the names of their kinds: these do not depend on when the garbage collector was there
 }
 
 func newCast(names []string) *cast {
-	return &cast{names, make(map[flight.Blocker]string), make(map[string]int)}
+	return &cast{names: names, on: make(map[flight.Blocker]string), count: make(map[string]int)}
 }
 
 func (c *cast) thread(n int) string {
@@ -101,8 +102,11 @@ func (c *cast) thread(n int) string {
 
 // object names b by its kind and the order in which such were first seen.
 func (c *cast) object(b flight.Blocker) string {
+	initials := kinds[b.Kind()]
+	if c.kinds {
+		return initials
+	}
 	if c.on[b] == "" {
-		initials := kinds[b.Kind()]
 		c.count[initials]++
 		c.on[b] = initials + strconv.Itoa(c.count[initials])
 	}
@@ -150,8 +154,9 @@ func (c *cast) pause(p sched.Pause, other int) string {
 }
 
 // script returns the steps of the execution.
-func (x *execution) script() script {
-	c := newCast(x.names)
+func (x *execution) script() script { return x.told(newCast(x.names)) }
+
+func (x *execution) told(c *cast) script {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, s := range x.steps {
@@ -187,18 +192,23 @@ func (s script) String() string {
 	return b.String()
 }
 
-// difference tells where two scripts differ first, or nothing.
-func difference(a, b script) string {
-	for i := range max(len(a), len(b)) {
-		var was, is string
-		if i < len(a) {
-			was = a[i]
+// difference tells where two executions differ first, or nothing.
+func difference(a, b *execution) string {
+	blurred := func(x *execution) script {
+		c := newCast(x.names)
+		c.kinds = true
+		return x.told(c)
+	}
+	line := func(s script, i int) string {
+		if i < len(s) {
+			return s[i]
 		}
-		if i < len(b) {
-			is = b[i]
-		}
-		if was != is {
-			return fmt.Sprintf("    step %d, first:  %s\n    step %d, second: %s\n", i+1, was, i+1, is)
+		return ""
+	}
+	was, is := blurred(a), blurred(b)
+	for i := range max(len(was), len(is)) {
+		if line(was, i) != line(is, i) {
+			return fmt.Sprintf("    step %d, first:  %s\n    step %d, second: %s\n", i+1, line(a.script(), i), i+1, line(b.script(), i))
 		}
 	}
 	return ""
