@@ -78,7 +78,7 @@ func TestFiveStepsLeadFromAFindingToTheGuiltyLine(t *testing.T) {
 		b.until("sessions", `scope("root/shop/sessions")`)
 		b.press("them", `#scopes .row[data-path="root/shop/sessions"]`)
 		b.until("their groups", `groups().length > 0 && groups().every(g => g.dataset.scope.startsWith("root/shop/sessions"))`)
-		b.text(`groups()[0].click()`)
+		b.until("the group of those who wait for a click", `(g => g && (g.click(), true))(groups().find(g => g.textContent.includes("waitForClick")))`)
 		guilty := line(t, "shop/shop/session.go", ") waitForClick", "vthread.ParkFor")
 		b.until("where most of them wait", fmt.Sprintf(`document.querySelector("#stack .frames")?.innerText.includes(%q)`, guilty))
 		b.screen("steps-shop")
