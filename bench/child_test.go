@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 // childEnv tells the test binary that it is a child, and what to do.
@@ -115,7 +117,7 @@ func TestMain(m *testing.M) {
 	order := os.Getenv(childEnv)
 	if order == "" {
 		code := m.Run()
-		for _, end := range atExit {
+		for _, end := range append(atExit, flight.Close) {
 			if err := end(); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				code = 1

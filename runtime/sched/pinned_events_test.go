@@ -282,17 +282,21 @@ func TestAThreadThatYieldsAloneIsNoMonopoly(t *testing.T) {
 	r := recorderOf(t)
 	const after = 20 * time.Millisecond
 	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MonopolyAfter: after})
-	longest := time.Duration(0) // that the goroutine was not given a processor
+	longest := time.Duration(0) // that the goroutine was not given a processor, also before its first yield, and after its last
+	last := time.Now()
+	yielded := func() {
+		now := time.Now()
+		longest = max(longest, now.Sub(last))
+		last = now
+	}
 	th := vthread.Builder{Scheduler: fj}.Start(func() {
-		last := time.Now()
-		for begun := last; time.Since(begun) < 5*after; {
+		for begun := time.Now(); time.Since(begun) < 5*after; {
 			vthread.Yield()
-			now := time.Now()
-			longest = max(longest, now.Sub(last))
-			last = now
+			yielded()
 		}
 	})
 	th.Join()
+	yielded()
 	if evs := eventsOf(t, r, th.ID(), flight.EventMonopolized); len(evs) != 0 && longest < after/2 {
 		t.Errorf("got %+v, want none: it yields every %v at least", evs, longest)
 	}

@@ -214,10 +214,10 @@ func TestHelperProcess(t *testing.T) {
 	}
 }
 
-// child prepares a child that does what.
+// child prepares a child that does what. It records nothing: its flight file would outlive it when it is killed.
 func child(ctx context.Context, what string) *vfile.Cmd {
 	c := vfile.CommandContext(ctx, os.Args[0], "-test.run=^TestHelperProcess$")
-	c.Env = append(os.Environ(), "VFILE_CHILD="+what)
+	c.Env = append(os.Environ(), "VFILE_CHILD="+what, "VTSCOPE=off")
 	return c
 }
 

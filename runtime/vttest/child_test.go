@@ -84,7 +84,7 @@ var childTests = []testing.InternalTest{
 func child(t *testing.T, args ...string) (output string, code int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"-test.timeout=60s", "-test.v"}, args...)...)
-	cmd.Env = append(os.Environ(), childEnv+"=1")
+	cmd.Env = append(os.Environ(), childEnv+"=1", "VTSCOPE=off") // its flight file would outlive it
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)

@@ -8,9 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/leaktest"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/flight/signals"
 )
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func marks(t *testing.T) (n uint64) {
 	t.Helper()

@@ -7,11 +7,14 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/vtscope/vtscope/internal/leaktest"
 	"github.com/vtscope/vtscope/recording"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/structured"
 	"github.com/vtscope/vtscope/tracing/otel/traceid"
 )
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestTheSpanOfTheContextIsRecordedWithTheScope(t *testing.T) {
 	if flight.Default() == nil {
