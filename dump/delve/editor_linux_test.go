@@ -33,6 +33,7 @@ func edit(t *testing.T) *editor {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("VTSCOPE_DIR", t.TempDir()) // what it starts is killed
 	socket := filepath.Join(t.TempDir(), "dap")
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	cmd := exec.CommandContext(ctx, exe, "dap", "--listen=unix:"+socket)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/dump/dumptest"
+	"github.com/vtscope/vtscope/internal/leaktest"
 	"github.com/vtscope/vtscope/runtime/continuation"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/structured"
@@ -78,6 +79,8 @@ func parked(t *testing.T, name string) *vthread.Thread {
 	awaitState(t, th, flight.StateWaiting)
 	return th
 }
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestATestThatKeepsItsLimitsPasses(t *testing.T) {
 	l := dumptest.Limits{MaxThreads: new(1000), MaxGrowth: new(0), NoPins: true, NoDeadlock: true, NoLeaks: []string{"nobody", "root"}}

@@ -21,9 +21,12 @@ import (
 	"github.com/vtscope/vtscope/dump/filter"
 	"github.com/vtscope/vtscope/dump/jdk"
 	"github.com/vtscope/vtscope/dump/roster"
+	"github.com/vtscope/vtscope/internal/leaktest"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/flight/flighttest"
 )
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 

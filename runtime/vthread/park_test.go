@@ -68,7 +68,7 @@ func TestFailNowOnAThreadFailsItsTestAndNothingHangs(t *testing.T) {
 		return
 	}
 	c := exec.Command(os.Args[0], "-test.run=^TestFailNowOnAThread", "-test.v", "-test.timeout=20s")
-	c.Env = append(os.Environ(), failing+"=1")
+	c.Env = append(os.Environ(), failing+"=1", "VTSCOPE=private")
 	out, err := c.CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {

@@ -405,12 +405,13 @@ func TestALockThatIsHandedOnWhileAScheduleIsUnwoundIsNotUsed(t *testing.T) {
 
 // A lock may be where another was that has been collected, in one execution and not in the other.
 func TestWhenGarbageIsCollectedMakesNoDifference(t *testing.T) {
-	execution := 0
+	execution, rounds := 0, 0
 	r := passes(t, vttest.Options{Schedules: 2}, func() {
 		execution++
 		for range 300 {
 			lock := new(vsync.Mutex)
 			lock.Lock()
+			rounds++
 			lock.Unlock()
 			if execution == 2 {
 				lock = nil

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -22,7 +23,17 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 	"github.com/vtscope/vtscope/dump/stream"
+	"github.com/vtscope/vtscope/runtime/flight"
 )
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := flight.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 func serve(t *testing.T, o *server.Options) (url string) {
 	t.Helper()
