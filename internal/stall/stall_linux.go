@@ -126,7 +126,7 @@ func (s *stopper) choose() (tid int) {
 // stop stops a thread for a while, and lets it go on with what it was about to get.
 func (s *stopper) stop(tid int) {
 	switch err := unix.PtraceSeize(tid); {
-	case err == unix.EPERM && !s.stopped[tid] && s.stops == 0 && alive(tid):
+	case err == unix.EPERM && s.stops == 0 && alive(tid):
 		s.refused = fmt.Errorf("stop thread %d: %w", tid, err)
 		return
 	case err != nil:

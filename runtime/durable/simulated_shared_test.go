@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -276,10 +274,8 @@ func (f *fleet) check() {
 	}
 }
 
-// sail executes a simulation. Steps of a schedule tell locks apart by where they are: none is freed meanwhile, so that what is repeated is told in the same words.
+// sail executes a simulation.
 func sail(t *testing.T, open bool) *fleet {
-	runtime.GC()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	f := newFleet(t)
 	f.open = open
 	f.run()
@@ -288,15 +284,13 @@ func sail(t *testing.T, open bool) *fleet {
 
 // DU-12: three keepers of a shared store die, are cut off and come back, and leave, and every thread ends.
 func TestSimulatedKeepersShareAStoreAndEveryThreadEnds(t *testing.T) {
-	var hashes []uint64
-	sum, calls, twins := (&harbor{}).stats, 0, false
+	n, sum, calls := 0, (&harbor{}).stats, 0
 	vttest.Options{Schedules: 20, Choices: 3_000_000}.Run(t, func(t *testing.T) {
 		f := sail(t, false)
 		for _, p := range f.w.problems {
 			t.Error(p)
 		}
-		hashes, calls = append(hashes, f.w.trace.Sum64()), calls+f.w.count
-		twins = twins || len(hashes) <= 2 && f.w.twins
+		n, calls = n+1, calls+f.w.count
 		sum.fenced += f.stats.fenced
 		sum.unknown += f.stats.unknown
 		sum.taken += f.stats.taken
@@ -308,10 +302,7 @@ func TestSimulatedKeepersShareAStoreAndEveryThreadEnds(t *testing.T) {
 		sum.closed += f.stats.closed
 	})
 	t.Logf("%d calls; %+v", calls, sum)
-	if len(hashes) > 1 && hashes[0] != hashes[1] && !twins {
-		t.Errorf("the same seed was executed twice, and gave %x and %x", hashes[0], hashes[1])
-	}
-	if n := len(hashes); n > 10 && min(calls/n, sum.fenced, sum.unknown, sum.woken, sum.received, sum.deaths, sum.frozen, sum.closed) == 0 {
+	if n > 10 && min(calls/n, sum.fenced, sum.unknown, sum.woken, sum.received, sum.deaths, sum.frozen, sum.closed) == 0 {
 		t.Errorf("%d calls, %+v: what is tested?", calls, sum)
 	}
 }
@@ -337,6 +328,7 @@ func TestASeedRepeatsItsSimulationOfASharedStore(t *testing.T) {
 			t.Errorf("seed %s: hashes %x and %x", seed, hashes[0], hashes[1])
 		}
 	}
+	t.Logf("%d seeds were compared", compared)
 	if compared < 3 {
 		t.Errorf("%d seeds were compared, of 6: what is tested?", compared)
 	}

@@ -560,22 +560,17 @@ func (w *world) run() {
 // DU-11, DU-12: processes die at random, and their disk loses what it has not synchronized. A thousand seeds are a part of make check, and ten thousand of make nightly: see the flag
 // -vt.schedules.
 func TestSimulatedProcessesDieAndEveryThreadEnds(t *testing.T) {
-	var hashes []uint64
-	calls, deaths, twins := 0, 0, false
+	n, calls, deaths := 0, 0, 0
 	vttest.Options{Schedules: 50, Choices: 1_000_000}.Run(t, func(t *testing.T) {
 		w := newWorld(vttest.Random(t))
 		w.run()
 		for _, p := range w.problems {
 			t.Error(p)
 		}
-		hashes, calls, deaths = append(hashes, w.trace.Sum64()), calls+w.count, deaths+w.deaths
-		twins = twins || len(hashes) <= 2 && w.twins
+		n, calls, deaths = n+1, calls+w.count, deaths+w.deaths
 	})
 	t.Logf("%d calls, %d deaths", calls, deaths)
-	if len(hashes) > 1 && hashes[0] != hashes[1] && !twins {
-		t.Errorf("the same seed was executed twice, and gave %x and %x", hashes[0], hashes[1])
-	}
-	if len(hashes) > 10 && (calls < 100 || deaths < 10) {
+	if n > 10 && (calls < 100 || deaths < 10) {
 		t.Errorf("%d calls and %d deaths: what is tested?", calls, deaths)
 	}
 }
@@ -604,6 +599,7 @@ func TestASeedRepeatsItsSimulation(t *testing.T) {
 		}
 		was[hashes[0]] = true
 	}
+	t.Logf("%d seeds were compared", compared)
 	if compared < 4 {
 		t.Errorf("%d seeds were compared, of 8: what is tested?", compared)
 	}

@@ -80,10 +80,10 @@ var kinds = map[flight.BlockerKind]string{
 
 // A cast gives threads and locks names that do not depend on addresses and ids. But a lock that is made where one was that the garbage collector has taken has its name.
 type cast struct {
-	names []string
-	on    map[flight.Blocker]string
-	count map[string]int // by initials
-	kinds bool           // locks have the names of their kinds: these do not depend on when the garbage collector was there
+	names   []string
+	on      map[flight.Blocker]string
+	count   map[string]int // by initials
+	unnamed bool           // locks have the names of their kinds alone: these do not depend on when the garbage collector was there
 }
 
 func newCast(names []string) *cast {
@@ -103,7 +103,7 @@ func (c *cast) thread(n int) string {
 // object names b by its kind and the order in which such were first seen.
 func (c *cast) object(b flight.Blocker) string {
 	initials := kinds[b.Kind()]
-	if c.kinds {
+	if c.unnamed {
 		return initials
 	}
 	if c.on[b] == "" {
@@ -194,9 +194,9 @@ func (s script) String() string {
 
 // difference tells where two executions differ first, or nothing.
 func difference(a, b *execution) string {
-	blurred := func(x *execution) script {
+	unnamed := func(x *execution) script {
 		c := newCast(x.names)
-		c.kinds = true
+		c.unnamed = true
 		return x.told(c)
 	}
 	line := func(s script, i int) string {
@@ -205,7 +205,7 @@ func difference(a, b *execution) string {
 		}
 		return ""
 	}
-	was, is := blurred(a), blurred(b)
+	was, is := unnamed(a), unnamed(b)
 	for i := range max(len(was), len(is)) {
 		if line(was, i) != line(is, i) {
 			return fmt.Sprintf("    step %d, first:  %s\n    step %d, second: %s\n", i+1, line(a.script(), i), i+1, line(b.script(), i))

@@ -46,12 +46,11 @@ func (l Limits) ReadFile(path string, newest bool, f func(Entry) error) (size in
 	if l, err = l.checked(); err != nil {
 		return 0, err
 	}
-	file, err := os.Open(path)
+	file, r, err := openRecords(path)
 	if err != nil {
 		return 0, err
 	}
 	defer file.Close()
-	r := bufio.NewReaderSize(file, 1<<20)
 	bad := int64(-1) // where there was no record a moment ago
 	for {
 		record, _, err := l.readRecord(r)
@@ -90,17 +89,21 @@ func (l Limits) ReadFile(path string, newest bool, f func(Entry) error) (size in
 	}
 }
 
+func openRecords(path string) (*os.File, *bufio.Reader, error) {
+	file, err := os.Open(path)
+	return file, bufio.NewReaderSize(file, 1<<20), err
+}
+
 // SyncedUpTo returns up to where a file says of itself that it was synchronized: where the last record begins that is marked so ([MarkSynced]), before the first bytes that are no record.
 func (l Limits) SyncedUpTo(path string) (synced int64, err error) {
 	if l, err = l.checked(); err != nil {
 		return 0, err
 	}
-	file, err := os.Open(path)
+	file, r, err := openRecords(path)
 	if err != nil {
 		return 0, err
 	}
 	defer file.Close()
-	r := bufio.NewReaderSize(file, 1<<20)
 	for size := int64(0); ; {
 		record, marked, err := l.readRecord(r)
 		switch {

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -23,17 +22,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 	"github.com/vtscope/vtscope/dump/stream"
-	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/internal/leaktest"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := flight.Close(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func serve(t *testing.T, o *server.Options) (url string) {
 	t.Helper()
