@@ -2,6 +2,7 @@ package dump_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,19 @@ func circle(limited bool) flighttest.Spec {
 	return flighttest.Spec{
 		Scopes: findingScopes, Stacks: waitStacks, Threads: 2, Thread: oneOf(one, two),
 		Blockers: []flighttest.Blocker{held(mutex(0xa), thread(1)), held(mutex(0xb), thread(2))},
+	}
+}
+
+// heldUp has n threads in two scopes that wait for what thread 1 has, which is parked at a stack, since age.
+func heldUp(n int, age time.Duration, at int) flighttest.Spec {
+	return flighttest.Spec{
+		Scopes: findingScopes, Stacks: waitStacks, Threads: n + 1, Blockers: []flighttest.Blocker{{Blocker: mutex(0xd), Holders: []flighttest.Holder{{Party: thread(1)}}}},
+		Thread: func(i int) flighttest.Thread {
+			if i == 0 {
+				return flighttest.Thread{Name: "keeper", Scope: 1, State: flight.StateParked, Reason: flight.ReasonPark, Stack: at, Age: age}
+			}
+			return waiting(4-i%2*3, mutex(0xd))
+		},
 	}
 }
 
@@ -103,6 +117,10 @@ var checkCases = []checkCase{
 		count: 2, value: 2, evidence: `#1 "left" wants mutex 0xb`, scope: "requests", grouped: true},
 	{check: "holder-gone", shows: []flighttest.Spec{troubled(1), troubled(1)}, well: []flighttest.Spec{circle(true), circle(true)}, what: "2 threads of own wait without a time limit for mutex 0xb, whose holder #5000 has ended",
 		count: 2, value: 2, scope: "own", grouped: true},
+	{check: "long-held", shows: []flighttest.Spec{heldUp(10, time.Minute, 3)}, well: []flighttest.Spec{heldUp(9, time.Minute, 3)}, what: `10 threads wait for mutex 0xd, which #1 "keeper" has held for 1`,
+		count: 10, value: int64(time.Minute), evidence: `#1 "keeper" of requests has held it for 1`, scope: "requests", grouped: true},
+	{check: "long-held", shows: []flighttest.Spec{heldUp(500, 11*time.Second, 3)}, well: []flighttest.Spec{heldUp(500, 9*time.Second, 3), circle(false)}, what: `500 threads wait for mutex 0xd, which #1 "keeper" has held for 1`,
+		count: 500, value: int64(11 * time.Second), evidence: `#1 "keeper" of requests`, scope: "requests", grouped: true},
 	{check: "carriers-held", shows: []flighttest.Spec{queued(3, 2, 0)}, well: []flighttest.Spec{queued(3, 2, 1)}, what: "scheduler default: 3 queued threads, and none was mounted for ",
 		count: 3, value: int64(200 * time.Millisecond), evidence: "#9000 holds carrier 0 for "},
 	{check: "carriers-held", shows: []flighttest.Spec{queued(1, 1, 0)}, well: []flighttest.Spec{queued(0, 2, 0)}, what: "scheduler default: 1 queued thread, and none was mounted for ",
@@ -201,6 +219,59 @@ func TestEachCheckFindsWhatItIsForAndIsSilentWhereAllIsWell(t *testing.T) {
 	for i := range dump.Checks {
 		if name := dump.Checks[i].Name; name != "recorder-drops" && !slices.ContainsFunc(checkCases, func(c checkCase) bool { return c.check == name }) {
 			t.Errorf("no case of %s", name)
+		}
+	}
+}
+
+// Who holds something for long is told of, unless others go on beside it, or nobody can say for how long.
+func TestWhatIsLongHeldDependsOnItsHolders(t *testing.T) {
+	gate := flight.BlockAt(flight.BlockedBySemaphore, 0xe)
+	held := func(spec flighttest.Spec, b flight.Blocker, state flight.State, ages ...time.Duration) flighttest.Spec {
+		before := spec.Thread
+		blocker := flighttest.Blocker{Blocker: b, Name: "gate", Made: 3}
+		for i := range ages {
+			blocker.Holders = append(blocker.Holders, flighttest.Holder{Party: thread(i + 1)})
+		}
+		spec.Blockers = []flighttest.Blocker{blocker}
+		spec.Thread = func(i int) flighttest.Thread {
+			if i >= len(ages) {
+				return waiting(4, b)
+			}
+			th := before(0)
+			th.Age, th.State = ages[i], state
+			return th
+		}
+		return spec
+	}
+	long := heldUp(40, time.Minute, 3)
+	unknown := held(long, gate, flight.StateMounted, time.Minute)
+	since := unknown
+	since.Blockers = []flighttest.Blocker{{Blocker: gate, Name: "gate", Holders: []flighttest.Holder{{Party: thread(1), Age: time.Minute}}}}
+	for _, c := range []struct {
+		name, what, place, scope string
+		spec                     flighttest.Spec
+		examples                 int
+	}{
+		{"one permit of three goes on", `38 threads wait for semaphore "gate", which 3 hold, the one in the middle for 1 m`, "store.go:12", "requests",
+			held(long, gate, flight.StateParked, time.Second, time.Minute, time.Minute), 3},
+		{"two permits of three go on", "", "", "", held(long, gate, flight.StateParked, time.Second, time.Minute, time.Second), 0},
+		{"it runs, nobody knows since when", "", "", "", unknown, 0},
+		{"it runs, and has had it for long", `40 threads wait for semaphore "gate", which #1 "keeper" has held for 1 m`, "store.go:88", "own", since, 1},
+		{"it has ended", "", "", "", troubled(150), 0},
+	} {
+		all, judged := found(t, "long-held", look(t, flighttest.Write(t, c.spec)), nil, dump.CheckOptions{})
+		if !judged {
+			t.Errorf("%s: not judged", c.name)
+		}
+		if c.what == "" {
+			if len(all) != 0 {
+				t.Errorf("%s: got %+v, want none", c.name, all)
+			}
+			continue
+		}
+		if len(all) != 1 || !strings.HasPrefix(all[0].What, c.what) || all[0].Place == nil || fmt.Sprintf("%s:%d", all[0].Place.File, all[0].Place.Line) != c.place ||
+			strings.Join(all[0].Scope, "/") != c.scope || len(all[0].Examples) != c.examples {
+			t.Errorf("%s: got %+v, want %q at %s of %s", c.name, all, c.what, c.place, c.scope)
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package dump
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -96,6 +98,136 @@ func findHoldersGone(j *judging) []Finding {
 func (g *WaitGroup) sameHolders(b WaitGroup) bool {
 	return b.Gone && b.For.Kind == g.For.Kind && b.For.ID == g.For.ID && b.For.Name == g.For.Name && len(b.Holders) > 0 &&
 		b.Holders[0].Thread == g.Holders[0].Thread
+}
+
+// manyHeldUp is how many threads wait at least for what is held for long: a holder that keeps a few waiting may do what it is for.
+const manyHeldUp = 10
+
+// findLongHeld finds what threads wait for, and nobody gives back. What is part of a deadlock, or held by threads that have ended, is told as that.
+func findLongHeld(j *judging) []Finding {
+	w := j.now.Waits
+	type thing struct{ kind, id, name, made string }
+	waits := map[thing][]*WaitGroup{} // of all scopes
+	var order []thing
+	for i := range w.Groups {
+		g := &w.Groups[i]
+		if g.Deadlock != 0 || g.Gone || len(g.Holders) == 0 || !g.For.heldByOthers() {
+			continue
+		}
+		k := thing{g.For.Kind, g.For.ID, g.For.Name, placeWords(g.For.Made)}
+		if waits[k] == nil {
+			order = append(order, k)
+		}
+		waits[k] = append(waits[k], g)
+	}
+	var all []Finding
+	for _, k := range order {
+		if f, ok := heldUp(w.Stacks, waits[k]); ok && f.Value >= j.threshold {
+			if at := groupLike(j, f.Scope, w.Stacks, f.stack); at != nil {
+				f.GroupKey = at.Key
+			}
+			f.about = strings.Join([]string{k.kind, k.id, k.name, k.made}, " ")
+			all = append(all, f.Finding)
+		}
+	}
+	return all
+}
+
+// heldByOthers reports whether x is kept by somebody who can give it back: threads and scopes are waited for until they end, and carriers are another check's.
+func (x *Thing) heldByOthers() bool {
+	return !slices.Contains([]string{
+		flight.BlockerKinds[flight.BlockedByThread].Name, flight.BlockerKinds[flight.BlockedByScope].Name, flight.BlockerKinds[flight.BlockedByChild].Name, "carriers",
+	}, x.Kind)
+}
+
+// A heldFinding is a finding that is about the stack of a holder.
+type heldFinding struct {
+	Finding
+	stack int // of [Waits.Stacks]
+}
+
+// heldUp makes a finding of the groups that wait for one thing, or for several alike; false if too few wait. It is about the holder, since all others wait for that one.
+func heldUp(stacks []Stack, groups []*WaitGroup) (heldFinding, bool) {
+	first := groups[0] // the largest
+	var f heldFinding
+	things := 1
+	longest := time.Duration(0)
+	for _, g := range groups {
+		f.Count += g.Count
+		things = max(things, g.For.Count)
+		longest = max(longest, g.Longest)
+	}
+	if f.Count/things < manyHeldUp {
+		return f, false
+	}
+	keepers := slices.Clone(first.Holders)
+	slices.SortStableFunc(keepers, func(a, b Keeper) int { return cmp.Compare(b.keptFor(), a.keptFor()) })
+	// A few of many permits may be kept for long, and the others go from hand to hand.
+	middle := keepers[len(keepers)/2].keptFor()
+	f.Since = min(longest, middle)
+	f.Value, f.anywhere = int64(f.Since), true
+	f.What = Count(f.Count, "thread") + " wait for " + thingWords(&first.For) + ", which "
+	held := max(first.Held, len(keepers))
+	if held == 1 {
+		f.What += partyWords(&keepers[0].Party) + " has held for " + words(middle)
+	} else {
+		f.What += Thousands(held) + " hold, the one in the middle for " + words(middle)
+	}
+	f.Scope, f.stack = keepers[0].Scope, keepers[0].Stack
+	if f.Place = placeOfStack(stacks, f.stack); f.Place == nil {
+		f.Scope, f.stack = first.Scope, first.Stack
+		f.Place = placeOfStack(stacks, f.stack)
+	}
+	for i := range keepers {
+		k := &keepers[i]
+		if len(f.Examples) < maxExamples {
+			f.Examples = append(f.Examples, k.Party)
+		}
+		if i < mostKeepersTold {
+			told := keeperWords(k)
+			if at := placeOfStack(stacks, k.Stack); at != nil && (f.Place == nil || at.Frame != f.Place.Frame) {
+				told += ", in " + placeWords(at)
+			}
+			f.Evidence = append(f.Evidence, told)
+		}
+	}
+	if n := held - min(len(keepers), mostKeepersTold); n > 0 {
+		f.Evidence = append(f.Evidence, Count(n, "other")+" "+verb(n, "holds", "hold")+" "+verb(things, "it", "one")+" too")
+	}
+	waits := "the longest waits for " + words(longest)
+	if at := placeOfStack(stacks, first.Stack); at != nil {
+		waits += ", in " + placeWords(at)
+	}
+	f.Evidence = append(f.Evidence, waits)
+	return f, true
+}
+
+// mostKeepersTold is how many holders a finding tells of.
+const mostKeepersTold = 3
+
+// keptFor returns how long k has held it at least: who does not run gives nothing back.
+func (k *Keeper) keptFor() time.Duration {
+	if k.State == "" || k.State == flight.StateMounted.String() {
+		return k.Held
+	}
+	return max(k.Held, k.For)
+}
+
+// keeperWords writes `#12 "left" of jobs has held it for 31 s, and is timed-parked`.
+func keeperWords(k *Keeper) string {
+	s := partyWords(&k.Party)
+	if k.Thread != 0 {
+		s += " of " + ScopeName(k.Scope)
+	}
+	if d := k.keptFor(); d > 0 {
+		s += " has held it for " + words(d)
+	} else {
+		s += " holds it"
+	}
+	if k.State != "" {
+		s += ", and is " + k.State
+	}
+	return s
 }
 
 // findOrphans finds scopes whose owners have ended, by name.

@@ -157,7 +157,7 @@ func TestAMillionThreadsAreAFewStepsFromOne(t *testing.T) {
 	b := openBrowser(t)
 	dir := flights(t)
 	url := serve(t, dir)
-	pid := launch(t, build(t), dir, "storm", "-threads", "1000000", "-depth", "8", "-hold", "0")
+	pid := launch(t, build(t), dir, "storm", "-threads", "1000000", "-depth", "8", "-on", "semaphore", "-hold", "0")
 	for deadline := time.Now().Add(5 * time.Minute); threadsOf(t, url, pid) < 1_000_000; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the storm has %d threads after 5 minutes", threadsOf(t, url, pid))
@@ -185,14 +185,26 @@ func TestAMillionThreadsAreAFewStepsFromOne(t *testing.T) {
 		}
 		t.Logf("vtserve has %s MiB of memory", told)
 	})
-	b.step("to one thread", func() {
+	b.step("from the finding to whom all wait for", func() {
+		row := `#findings li[data-check="long-held"]`
+		b.until("the finding, ten seconds after the last one began to wait", fmt.Sprintf(`document.querySelector(%q)?.innerText.includes('1,000,000 threads wait for semaphore "gate"')`, row))
+		b.press("the finding", row+" button.finding")
+		guilty := line(t, "storm/storm.go", "func (s *storm) waitForEnd", "vthread.Park()")
+		b.until("the guilty line", fmt.Sprintf(`document.querySelector("#stack .frames")?.innerText.includes(%q)`, guilty))
+		b.screen("steps-storm")
+		toOneThread(b, guilty)
+		b.screen("guilty-storm")
+		b.text(`location.hash = ""`)
+		b.until("no thread", `!document.querySelector("#thread .frames")`)
+	})
+	b.step("to one of a million", func() {
 		b.press("the scope of all", `#scopes .row[data-path="root/storm"]`)
 		b.until("its scope", `chosen("#scopes")?.dataset.path === "root/storm"`)
 		b.until("a batch", `[...document.querySelectorAll("#scopes .row[data-path]")].some(r => r.dataset.path.startsWith("root/storm/batch-"))`)
 		b.text(`[...document.querySelectorAll("#scopes .row[data-path]")].find(r => r.dataset.path.startsWith("root/storm/batch-")).click()`)
 		b.until("its groups alone", `groups().length > 0 && groups().every(g => g.dataset.scope.startsWith("root/storm/batch-"))`)
-		b.until("the group of those who wait: all, when the last have begun", `(g => g && (g.click(), true))(groups().find(g => g.textContent.includes("parkUntilReleased")))`)
-		guilty := line(t, "storm/storm.go", "func (s *storm) parkUntilReleased", "vthread.Park()")
+		b.until("the group of those who wait: all, when the last have begun", `(g => g && (g.click(), true))(groups().find(g => g.textContent.includes("passGate")))`)
+		guilty := line(t, "storm/storm.go", "func (s *storm) passGate", "s.gate.Acquire")
 		b.until("the guilty line", fmt.Sprintf(`document.querySelector("#stack .frames")?.innerText.includes(%q)`, guilty))
 		toOneThread(b, guilty)
 		b.screen("thread-storm")

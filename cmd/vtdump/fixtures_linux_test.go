@@ -157,6 +157,7 @@ func TestFindingsSeeEachTrouble(t *testing.T) {
 	}{
 		{"deadlock -kind locks", "deadlock", "2", "", "main.lockBoth"},
 		{"deadlock -kind carriers", "carriers-held", "100ms", "", "main.waitForOne"},
+		{"storm -threads 1000 -on semaphore -hold 0", "long-held", "1s", "", "main.(*storm).waitForEnd"},
 		{"trouble -kind victims", "pinned", "5", "", "main.hold"},
 		{"trouble -kind monopoly", "hog", "200ms", "", "main.compute"},
 		{"trouble -kind spawn", "spawn-storm", "50", "requests/orders", "main.idle"},

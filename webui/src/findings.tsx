@@ -124,6 +124,9 @@ function Severity({ of }: { of: string }) {
   );
 }
 
+/** waits are the checks that find who waits for whom. */
+const waits = ["deadlock", "holder-gone", "long-held"];
+
 /** grows are the checks that find what becomes more. */
 const grows = ["scope-growth", "spawn-storm", "unbounded-queue"];
 
@@ -161,7 +164,7 @@ function Finding({ row, gone, remedy, oldest, brief, chosen, store }: { row: Fin
             open <ThreadLink id={only.id} name={only.name} store={store} />
           </span>
         )}
-        {(row.check === "deadlock" || row.check === "holder-gone") && (
+        {waits.includes(row.check) && (
           <button type="button" class="link" onClick={() => store.go({ scope: "", group: "", filter: "", view: "waits", thread: "" })}>
             who waits for whom
           </button>
