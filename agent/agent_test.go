@@ -208,18 +208,19 @@ func TestAnEndedProcessIsKeptAsItWas(t *testing.T) {
 
 func TestAKilledProcessIsToldFromAnEndedOne(t *testing.T) {
 	dir := flighttest.Dir(t)
+	began := time.Now()
 	child := startChild(t, dir)
 	a := start(t, Options{Dirs: []string{dir}})
 	if v := shown(t, a); v.row.PID != child.Process.Pid || v.row.Threads != 3 {
 		t.Fatalf("process %+v, want pid %d with 3 threads", v.row, child.Process.Pid)
 	}
-	before := time.Now()
 	child.Process.Kill()
 	child.Wait()
 	until(t, "killed", func() bool { return a.views()[0].row.Status == "killed" })
 	v := a.views()[0]
-	if gone := time.UnixMilli(v.row.Gone); gone.Before(before.Add(-10*time.Second)) || gone.After(time.Now()) {
-		t.Errorf("gone at %v, want about %v", gone, before)
+	// What is told is its last sign of life, in milliseconds.
+	if gone := time.UnixMilli(v.row.Gone); gone.Before(began.Truncate(time.Millisecond)) || gone.After(time.Now()) {
+		t.Errorf("gone at %v, want it after its beginning at %v, and before now", gone, began)
 	}
 	if v.snapshot.Threads != 3 {
 		t.Errorf("%d threads at the end, want 3", v.snapshot.Threads)

@@ -262,9 +262,7 @@ func TestACompressedBombEndsTheConnection(t *testing.T) {
 		t.Fatalf("extensions %q, want compression", answer.Header.Get("Sec-Websocket-Extensions"))
 	}
 	conn.SetCompressionLevel(flate.BestCompression)
-	if err := conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"subscribe","scope":"`+strings.Repeat("a", 8<<20)+`"}`)); err != nil {
-		t.Fatal(err)
-	}
+	conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"subscribe","scope":"`+strings.Repeat("a", 8<<20)+`"}`)) // may be cut off midway
 	conn.SetReadDeadline(time.Now().Add(patience))
 	for {
 		if _, _, err := conn.ReadMessage(); err != nil {
