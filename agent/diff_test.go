@@ -22,6 +22,7 @@ func TestADiffTellsWhatChangedSinceAMoment(t *testing.T) {
 		return tab.whole.Groups != nil && tab.whole.Groups.Total == 100 && tab.whole.Moment.Kept > 0
 	})
 	then, key := tab.whole.Process.Snapshot.Time, tab.whole.Process.Key
+	keep(t, a, then)
 	for _, rec := range file.Records[80:] { // those that wait for the lock get it
 		rec.Parked(flight.Now(), flight.StateParked, flight.ReasonPark, 1, 0)
 	}

@@ -277,6 +277,7 @@ func TestCallsOfAMomentOfThePastAreThoseOfThen(t *testing.T) {
 		return tab.whole.Flame != nil && tab.whole.Flame.Compared && tab.whole.Process.Snapshot.ChangeOver > 0 && tab.whole.Process.Counts[flight.StateBlocked] == 20
 	})
 	then := tab.whole.Process.Snapshot.Time
+	keep(t, a, then)
 	for _, rec := range file.Records[80:] {
 		rec.Parked(flight.Now(), flight.StateParked, flight.ReasonPark, file.Stacks[0], 0)
 	}

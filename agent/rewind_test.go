@@ -24,6 +24,18 @@ func (t *tab) rewind(process string, at int64, filter string) {
 	t.say(string(b))
 }
 
+// keep has the moment stay to which a test comes back: others go when there are some hundred newer ones, which is soon at the interval of tests.
+func keep(t *testing.T, a *Agent, at int64) {
+	t.Helper()
+	k := &shown(t, a).from.keeper
+	k.mark(at, time.Now())
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.markedLocked(at) {
+		t.Fatalf("the moment %d is gone already", at)
+	}
+}
+
 func TestAPageGoesBackToAMomentAndForthAgain(t *testing.T) {
 	file := flighttest.Write(t, small())
 	a := start(t, Options{Dirs: []string{file.Dir}})
@@ -34,6 +46,7 @@ func TestAPageGoesBackToAMomentAndForthAgain(t *testing.T) {
 		return tab.whole.Moment != nil && tab.whole.Moment.Kept >= 3 && tab.whole.Process.Snapshot.Time > 0 && tab.whole.Groups.Total == 100
 	})
 	then := tab.whole.Process.Snapshot.Time
+	keep(t, a, then)
 	key := tab.whole.Process.Key
 
 	// The threads that wait for the lock get it.
@@ -110,6 +123,7 @@ func TestAMomentHasTheFiltersThatWereUsedThen(t *testing.T) {
 		return tab.whole.Groups != nil && tab.whole.Groups.Total == 20 && tab.whole.Moment.Kept > 1
 	})
 	then := tab.whole.Process.Snapshot.Time
+	keep(t, a, then)
 	tab.rewind("", then, "state=blocked")
 	tab.framesUntil("filtered then", func() bool {
 		return tab.whole.Moment.Shown == then && tab.whole.Groups.Total == 20 && tab.whole.Groups.Filter == "state=blocked"
@@ -262,6 +276,7 @@ func TestTheSettingsOfAMomentAreThoseOfThen(t *testing.T) {
 	tab.rewind("", 0, "")
 	tab.framesUntil("a moment", func() bool { return tab.whole.Moment != nil && tab.whole.Moment.Kept >= 2 && tab.whole.Events != nil })
 	then, of := tab.whole.Moment.Newest, s.URL+"/api/v1/processes/"+tab.whole.Process.Key+"/settings"
+	keep(t, a, then)
 
 	to, err := flight.ChangeSettings(file.Recorder.Settings(), "steal=on")
 	if err != nil {
