@@ -5,7 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	_ "net/http/pprof"
+	"net/http/pprof"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,15 +45,28 @@ func processes(t *testing.T, at string) []agent.ProcessRow {
 }
 
 func TestTheImportRegistersTheAgentBesidePprof(t *testing.T) {
-	http.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the program's own") }) // would panic beside a pattern without a method
-	before := runtime.NumGoroutine()
-	s := httptest.NewServer(http.DefaultServeMux)
+	if _, pattern := http.DefaultServeMux.Handler(httptest.NewRequest("GET", agent.Prefix, nil)); pattern != "GET "+agent.Prefix {
+		t.Errorf("the import has registered %q, want %q", pattern, "GET "+agent.Prefix)
+	}
+	// What it does to the default mux is done to one that this test has alone.
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index) // as it does itself
+	if err := start(mux, ""); err != nil {
+		t.Fatal(err)
+	}
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the program's own") }) // would panic beside a pattern without a method
+	s := httptest.NewServer(mux)
 	t.Cleanup(func() { http.DefaultClient.CloseIdleConnections(); s.Close() })
-	if n := runtime.NumGoroutine(); n > before+2 {
-		t.Errorf("%d goroutines, and %d before anybody asked", n, before)
+	if got := works(); got != "" {
+		t.Errorf("before anybody has asked, goroutines work for the agent:\n%s", got)
 	}
 	if all := processes(t, s.URL+agent.Prefix); len(all) != 1 || all[0].PID != os.Getpid() {
 		t.Errorf("processes %+v, want this one", all)
+	}
+	for deadline := time.Now().Add(time.Minute); works() == ""; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no goroutine works for the agent that has answered")
+		}
 	}
 	for path, want := range map[string]string{"/debug/vt": `src="page.`, "/debug/pprof/": "goroutine", "/other": "the program's own"} {
 		r, err := http.Get(s.URL + path)
@@ -66,7 +79,18 @@ func TestTheImportRegistersTheAgentBesidePprof(t *testing.T) {
 			t.Errorf("GET %s: status %d, %.100s; want %q", path, r.StatusCode, body, want)
 		}
 	}
-	stop(t, http.DefaultServeMux)
+	stop(t, mux)
+}
+
+// works returns the stack of a goroutine that works for an agent; "" if there is none.
+func works() string {
+	all := make([]byte, 1<<20)
+	for stack := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
+		if strings.Contains(stack, "github.com/vtscope/vtscope/agent.(*Agent).") {
+			return stack
+		}
+	}
+	return ""
 }
 
 // stop ends the agent that is registered with a mux, as the end of the process would.
