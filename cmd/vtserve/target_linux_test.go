@@ -203,11 +203,11 @@ func hears(c net.Conn, want string) string {
 	return b.String()
 }
 
-// hear reads until the connection is closed, or nothing more comes for a while after something came; at most ten seconds.
+// hear reads until the connection is closed, or nothing more comes for a while after something came; a minute at most.
 func hear(c net.Conn, silence time.Duration) string {
 	var b bytes.Buffer
 	chunk := make([]byte, 4096)
-	for end := time.Now().Add(10 * time.Second); b.Len() < 4<<20 && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); b.Len() < 4<<20 && time.Now().Before(end); {
 		next := end
 		if quiet := time.Now().Add(silence); b.Len() > 0 && quiet.Before(end) {
 			next = quiet
