@@ -192,12 +192,13 @@ func (s *settings) profileOfRest(ctx context.Context, k *profile.Kind, r *flight
 	return profile.OfRecording(ctx, k, f, s.since(f, to), to, profile.CollectorOptions{})
 }
 
-// since returns when a profile begins that ends at a moment of a recording.
+// since returns when a profile begins that ends at a moment of a recording. What happens at that time is before it: of the whole recording the first event counts, too.
 func (s *settings) since(f *recording.File, to time.Duration) time.Duration {
+	begins := f.Begins() - 1
 	if s.profiled > 0 {
-		return max(to-s.profiled, f.Begins())
+		return max(to-s.profiled, begins)
 	}
-	return f.Begins()
+	return begins
 }
 
 // profileOfRecording makes a profile of a recording, up to the moment in the target or to the end: of all before, or of --seconds.
