@@ -198,8 +198,18 @@ func TestWaitsExplainsAStormOfAMillionWaiters(t *testing.T) {
 		n = 10_000
 	}
 	child := childtest.Start(t, "./fixtures/storm", "-threads", strconv.Itoa(n), "-scopes", "4", "-on", "semaphore", "-hold", "0", "-exit-with-stdin")
-	child.WaitFor(regexp.MustCompile(`threads parked in .*; try: vtdump`))
-	path := child.Flight().Process().Path
+	child.WaitFor(regexp.MustCompile(`storm: starting .*; pid \d+\n`))
+	file := child.Flight()
+	path := file.Process().Path
+	// So many threads may take a busy machine as long as they like, while there are ever more.
+	for most, since := 0, time.Now(); !strings.Contains(child.Output(), "; try: vtdump"); time.Sleep(20 * time.Millisecond) {
+		if n := file.Process().Threads; n > most {
+			most, since = n, time.Now()
+		}
+		if time.Since(since) > 3*time.Minute {
+			t.Fatalf("after the first %d threads there was nothing more for three minutes", most)
+		}
+	}
 	var d waitsDoc
 	r := vtdump(t, "waits", "--json", path)
 	if err := json.Unmarshal([]byte(r.out), &d); err != nil || r.code != exitDone || r.errors != "" {
