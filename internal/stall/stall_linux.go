@@ -21,6 +21,7 @@ import (
 type options struct {
 	stoppers  int
 	gap, most time.Duration
+	stopped   func() // is told of each stop; nil: nobody is
 }
 
 func main() {
@@ -54,7 +55,7 @@ func run(o options, words []string, out, errs io.Writer) (code int, err error) {
 	all := make([]stopper, o.stoppers)
 	var stoppers sync.WaitGroup
 	for i := range all {
-		all[i] = stopper{options: o, pid: c.Process.Pid, stopped: map[int]bool{}}
+		all[i] = stopper{options: o, pid: c.Process.Pid, threads: map[int]bool{}}
 		stoppers.Go(func() { all[i].run(done) })
 	}
 	err = c.Wait()
@@ -69,7 +70,7 @@ func run(o options, words []string, out, errs io.Writer) (code int, err error) {
 	stops, threads := 0, map[int]bool{}
 	for i := range all {
 		stops += all[i].stops
-		for tid := range all[i].stopped {
+		for tid := range all[i].threads {
 			threads[tid] = true
 		}
 		err = errors.Join(err, all[i].refused)
@@ -86,8 +87,8 @@ type stopper struct {
 	options
 	pid     int
 	stops   int
-	stopped map[int]bool
-	refused error // we may not stop threads
+	threads map[int]bool // that it has stopped
+	refused error        // we may not stop threads
 }
 
 func (s *stopper) run(done chan struct{}) {
@@ -144,7 +145,10 @@ func (s *stopper) stop(tid int) {
 		return // it has ended
 	}
 	s.stops++
-	s.stopped[tid] = true
+	s.threads[tid] = true
+	if s.stopped != nil {
+		s.stopped()
+	}
 	long := time.Duration(rand.ExpFloat64() * float64(s.most) / 8)
 	if rand.IntN(10) == 0 {
 		long = s.most / 2
