@@ -346,9 +346,9 @@ var scenarios = []struct {
 		holder := w.builder().Start(func() { <-hold })
 		w.held(holder)
 		queued := w.builder().Start(func() {})
-		for end := time.Now().Add(time.Minute); w.fj.Stats().Figures[flight.FigureAlarms] == 0 && time.Now().Before(end); {
-			time.Sleep(time.Millisecond)
-		}
+		// Not an alarm: one may be of before the holder was mounted, and tells of nobody.
+		told := look(w.t, w.r).kinds[flight.EventStarved]
+		waitFor(w.t, "it is told that a thread is queued for long", func() bool { return look(w.t, w.r).kinds[flight.EventStarved] > told })
 		close(hold)
 		_, _ = holder.Join(), queued.Join()
 	}, want: kinds{flight.EventStarved: 1}},
@@ -680,10 +680,10 @@ func TestScopesAddUpWhatTheirThreadsUsed(t *testing.T) {
 		waitFor(t, "the sums of the outer scope", func() bool { return totals(t, r, "totals outer").Ended == n })
 		all := time.Since(began)
 		got := totals(t, r, "totals outer") // the inner one is closed
-		if got.Mounts != 2*n || got.Run < n*each || got.Run > all || got.Park < n*each/2 || got.Park > n*all || got.Ready < each || got.Ready > n*all {
+		if got.Mounts != 2*n || got.Run < about(n*each) || about(got.Run) > all || got.Park < n*each/2 || got.Park > n*all || got.Ready < each || got.Ready > n*all {
 			t.Errorf("got %+v within %v; want %d mounts, %v of run time and more, about as much of park time, and threads that waited for the carrier", got, all, 2*n, n*each)
 		}
-		if got.CPU == 0 || got.CPU > got.Run {
+		if got.CPU == 0 || about(got.CPU) > got.Run {
 			t.Errorf("got %v on processors, want some, and not more than the run time %v", got.CPU, got.Run)
 		}
 		return err
@@ -692,6 +692,9 @@ func TestScopesAddUpWhatTheirThreadsUsed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// about is a little less than d: the recorder's clock, the system's and that of processors do not agree to the last part in a thousand.
+func about(d time.Duration) time.Duration { return d - d/20 }
 
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
@@ -719,7 +722,7 @@ func TestAThreadTellsWhatItHasUsedSoFar(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	d, err := r.ThreadDetail(row.Index)
-	if err != nil || d.Run < 20*time.Millisecond || d.Run > time.Since(r.Time(d.Created)) || d.CPU != 0 {
+	if err != nil || d.Run < about(20*time.Millisecond) || about(d.Run) > time.Since(r.Time(d.Created)) || d.CPU != 0 {
 		t.Errorf("got %+v, %v; want 20 ms of run time and more, and no time on processors since that is not measured", d, err)
 	}
 	_ = th.Unpark()
