@@ -15,8 +15,8 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
-// patience bounds every wait; on a busy machine building takes the most of it.
-const patience = 60 * time.Second
+// patience bounds every wait, on a busy machine too.
+const patience = 3 * time.Minute
 
 // A Child is a running program.
 type Child struct {
