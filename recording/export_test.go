@@ -6,6 +6,9 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
+// MostLive is how many events wait for the reader of a Live.
+const MostLive = maxLive
+
 // A StoreWriter writes chunks of near-random events to a store.
 type StoreWriter struct {
 	*Writer

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,28 +63,47 @@ func TestStateThatIsFollowedLiveIsThatOfTheThreads(t *testing.T) {
 
 func TestASlowObserverLosesAndIsGivenTheStateAgain(t *testing.T) {
 	r := ours(t)
-	slow := &slowObserver{}
-	t.Cleanup(func() { slow.fast.Store(true) })
+	slow := &slowObserver{held: make(chan struct{})}
+	goOn := sync.OnceFunc(func() { close(slow.held) })
 	_, end := observeLive(t, r, slow)
-	for deadline := time.Now().Add(time.Minute); slow.resetsAfterLoss() == 0; {
-		if time.Now().After(deadline) {
-			t.Fatalf("no state after a loss; lost %d", slow.count())
-		}
+	t.Cleanup(goOn) // before it is ended
+	more := func() {
 		vthread.Start(func() {
 			for range 10_000 {
 				vthread.Yield()
 			}
 		}).Join()
 	}
-	slow.fast.Store(true)
+	for made := eventsOf(t, r); eventsOf(t, r)-made < recording.MostLive+1<<20; { // what waits for it, what is being given, and what rings hold is far less
+		more()
+	}
+	goOn()
+	for deadline := time.Now().Add(2 * time.Minute); slow.resetsAfterLoss() == 0; more() {
+		if time.Now().After(deadline) {
+			t.Fatalf("no state after a loss; lost %d", slow.count())
+		}
+	}
 	if err := end(); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 }
 
+// eventsOf is how many events there were.
+func eventsOf(t *testing.T, r *flight.Reader) (n uint64) {
+	t.Helper()
+	c, err := r.Counts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range c.Kinds {
+		n += of
+	}
+	return n
+}
+
+// A slowObserver takes the first event when held is closed.
 type slowObserver struct {
-	fast   atomic.Bool
-	events int
+	held chan struct{}
 
 	mu    sync.Mutex
 	lost  uint64
@@ -104,9 +122,7 @@ func (s *slowObserver) Reset(*recording.Tracker) {
 }
 
 func (s *slowObserver) Event(*recording.Event, recording.Change, *recording.Tracker) {
-	if s.events++; s.events%1000 == 0 && !s.fast.Load() {
-		time.Sleep(10 * time.Millisecond)
-	}
+	<-s.held
 }
 
 func (s *slowObserver) Lost(n uint64) {

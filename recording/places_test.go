@@ -113,7 +113,7 @@ func TestPlacesAloneAreFollowedWhereNobodyAsksForMore(t *testing.T) {
 	})
 	await := func(what string, is func() bool) {
 		t.Helper()
-		for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				p.mu.Lock()
 				defer p.mu.Unlock()
@@ -153,7 +153,7 @@ func TestAnObserverThatAsksForMoreIsToldOfThreads(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- recording.Observe(ctx, live, p, k) }()
 	t.Cleanup(func() { cancel(); <-done })
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		name, _ := p.of(id)
 		p.mu.Lock()
 		more := p.more

@@ -340,9 +340,13 @@ func TestQuietProcessHasARecordingUntilTheEnd(t *testing.T) {
 	r := ours(t)
 	th := vthread.Start(func() { vthread.Park() })
 	defer func() { th.Unpark(); th.Join() }()
-	for deadline := time.Now().Add(time.Minute); live(t, r)[th.ID()].State != flight.StateParked; {
+	alone := func() bool { // and those of tests before have left the tables
+		rows := live(t, r)
+		return len(rows) == 1 && rows[th.ID()].State == flight.StateParked
+	}
+	for deadline := time.Now().Add(time.Minute); !alone(); {
 		if time.Now().After(deadline) {
-			t.Fatal("the thread does not park")
+			t.Fatalf("the thread is not there alone, parked: %+v", live(t, r))
 		}
 	}
 	var out bytes.Buffer
@@ -415,11 +419,9 @@ func (w *full) Write(b []byte) (int, error) {
 
 func TestFullDiskEndsTheRecordingWithItsError(t *testing.T) {
 	r := ours(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		_, err := recording.Record(ctx, r, &full{room: 3000}, recording.Options{Every: time.Millisecond})
+		_, err := recording.Record(t.Context(), r, &full{room: 3000}, recording.Options{Every: time.Millisecond})
 		done <- err
 	}()
 	for {
