@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// forLong bounds what must happen some time.
+const forLong = 2 * time.Minute
+
 // emitNumber emits an event that carries the same number in all words, so that a half overwritten one shows.
 // numberKind is one of the kinds that are recorded in one slot, whatever they say.
 func numberKind(n uint64) Kind {
@@ -102,11 +105,12 @@ func openFile(t testing.TB, r *Recorder) *Reader {
 	return rd
 }
 
-// followEvents reads a ring of numbered events for a while; it checks each and accounts for all.
+// followEvents reads a ring of numbered events for a while, and until it has read min and others were overwritten before it came; it checks each and accounts for all.
 func followEvents(t *testing.T, rd *Reader, min uint64, until time.Duration) (read, lost uint64) {
+	t.Helper()
 	row := ringOfCarrier(t, rd, 5)
 	from := uint64(0)
-	for end := time.Now().Add(until); time.Now().Before(end) || read < min; {
+	for end := time.Now().Add(until); time.Now().Before(end) || read < min || lost == 0; {
 		evs, next, gone, err := rd.Events(row.Index, from, 4096)
 		if err != nil {
 			t.Fatal(err)
@@ -118,8 +122,8 @@ func followEvents(t *testing.T, rd *Reader, min uint64, until time.Duration) (re
 			checkNumber(t, e, from+gone+uint64(i))
 		}
 		read, lost, from = read+uint64(len(evs)), lost+gone, next
-		if time.Now().After(end.Add(30 * time.Second)) {
-			t.Fatalf("only %d events read after 30 s", read)
+		if time.Now().After(end.Add(forLong)) {
+			t.Fatalf("%d events read and %d overwritten after %v, want %d and some: else the test proves nothing", read, lost, forLong, min)
 		}
 	}
 	return read, lost
@@ -147,9 +151,6 @@ func TestReaderSeesOnlyWholeEventsWhileTheyAreOverwritten(t *testing.T) {
 		g.SetCarrier(CarrierStopped)
 		g.setOwner(1, RingOfCarrier, CarrierStopped)
 		t.Logf("ring of %d: %d read, %d lost", size, read, lost)
-		if lost == 0 {
-			t.Errorf("ring of %d: nothing was overwritten: the test proves nothing", size)
-		}
 	}
 }
 
@@ -190,7 +191,7 @@ func checkNumbered(t *testing.T, rd *Reader, until time.Duration) (rows, torn in
 			t.Fatal(err)
 		}
 		torn += n
-		if time.Now().After(end.Add(30 * time.Second)) {
+		if time.Now().After(end.Add(forLong)) {
 			t.Fatalf("only %d rows in %d reads", rows, reads)
 		}
 	}
@@ -243,7 +244,7 @@ func TestVersionIsOddWhileARecordChanges(t *testing.T) {
 	})
 	defer wg.Wait()
 	defer close(stop)
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(forLong); time.Now().Before(deadline); {
 		for range 100_000 {
 			if atomic.LoadUint32(&rec.ver)&1 == 1 {
 				return

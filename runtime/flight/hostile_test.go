@@ -371,7 +371,7 @@ func TestFileFullOfHalfWrittenRecordsIsReadQuickly(t *testing.T) {
 	if torn != threads || err != nil {
 		t.Errorf("got %d torn, error %v; want %d, nil", torn, err, threads)
 	}
-	if d := time.Since(start); d > 30*time.Second {
+	if d := time.Since(start); d > 2*time.Minute { // it takes a second; to wait for each of them would take twenty minutes
 		t.Errorf("took %v", d)
 	}
 }

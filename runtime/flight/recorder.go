@@ -288,6 +288,7 @@ type fullness struct {
 	size  int
 	err   error
 	until int64 // by nanotime
+	asked int   // how often there was none
 }
 
 const askAgainAfter = int64(time.Second)
@@ -301,7 +302,7 @@ func (f *fullness) check(size int) error {
 
 func (f *fullness) note(size int, err error) {
 	if err != nil {
-		*f = fullness{size, err, nanotime() + askAgainAfter}
+		*f = fullness{size, err, nanotime() + askAgainAfter, f.asked + 1}
 	}
 }
 
