@@ -344,45 +344,36 @@ func TestAFormAndItsFilesAreTheServersToRemove(t *testing.T) {
 }
 
 func TestATimeoutHandlerWorksAroundAndInside(t *testing.T) {
-	const limit = 20 * time.Millisecond
 	onEachProtocol(t, func(t *testing.T, protocol string) {
 		for name, c := range map[string]struct {
-			wrap func(http.Handler) http.Handler
+			wrap func(h http.Handler, limit time.Duration) http.Handler
 			who  string
 		}{
-			"around": {func(h http.Handler) http.Handler {
+			"around": {func(h http.Handler, limit time.Duration) http.Handler {
 				return http.TimeoutHandler(vhttp.Handler(h, vhttp.Options{}), limit, "too late")
 			}, "GET in http"},
-			"inside": {func(h http.Handler) http.Handler {
+			"inside": {func(h http.Handler, limit time.Duration) http.Handler {
 				return vhttp.Handler(http.TimeoutHandler(h, limit, "too late"), vhttp.Options{})
 			}, "a goroutine"}, // net/http calls the handler on one of its own
-			"inside and inside again": {func(h http.Handler) http.Handler {
+			"inside and inside again": {func(h http.Handler, limit time.Duration) http.Handler {
 				return vhttp.Handler(http.TimeoutHandler(vhttp.Handler(h, vhttp.Options{}), limit, "too late"), vhttp.Options{})
 			}, "GET in http"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				ended := make(chan error, 1)
-				s := serve(t, protocol, c.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.URL.Path == "/quick" {
-						whoami(w, r)
-						return
-					}
+				slow := serve(t, protocol, c.wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 					ended <- vthread.SleepContext(r.Context(), time.Hour)
-				})))
-				response, body := s.do(t, "GET", "/slow", nil)
+				}), 20*time.Millisecond))
+				response, body := slow.do(t, "GET", "/", nil)
 				if response == nil || response.StatusCode != http.StatusServiceUnavailable || body != "too late" {
 					t.Errorf("got %v, %q, want status 503, too late", response, body)
 				}
 				if err := <-ended; !errors.Is(err, context.DeadlineExceeded) && err != vthread.ErrInterrupted {
 					t.Errorf("the sleep: got %v, want a deadline or an interrupt", err)
 				}
-				for range 50 { // a slow machine may be late now and then
-					if response, body = s.do(t, "GET", "/quick", nil); response != nil && response.StatusCode == http.StatusOK {
-						break
-					}
-				}
-				if body != c.who {
-					t.Errorf("got %q, want %q", body, c.who)
+				quick := serve(t, protocol, c.wrap(http.HandlerFunc(whoami), time.Hour))
+				if got := quick.get(t, "/"); got != c.who {
+					t.Errorf("got %q, want %q", got, c.who)
 				}
 			})
 		}
