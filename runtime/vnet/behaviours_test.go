@@ -99,7 +99,7 @@ func TestWhoNeedNotWaitLetsOthersGoOn(t *testing.T) {
 		defer c.Close()
 		other := b.Start(func() { ran.Store(true) })
 		for began := time.Now(); !ran.Load(); {
-			if time.Since(began) > 20*time.Second {
+			if time.Since(began) > time.Minute {
 				t.Error("the other thread was not executed meanwhile")
 				break
 			}
@@ -297,12 +297,12 @@ func TestDeadlinesEndWhatIsBlocked(t *testing.T) {
 			late := !time.Now().Before(until)
 			c1.SetReadDeadline(time.Time{})
 			time.Sleep(time.Until(until) + 50*time.Millisecond)
-			if late && th.State() == flight.StateDone {
-				th.Join()
-				continue
-			}
 			c2.Write([]byte{1})
 			th.Join()
+			if late && errors.Is(err, os.ErrDeadlineExceeded) {
+				start(func() { c1.Read(make([]byte, 1)) }).Join() // what it did not read
+				continue
+			}
 			if err != nil {
 				t.Error(err)
 			}

@@ -27,6 +27,7 @@ func TestNoWakeUpIsLostBetweenTwoPollers(t *testing.T) {
 	}
 	for network := range networks(t) {
 		c1, c2 := pair(t, network)
+		var bounced atomic.Int64
 		bounce := func(c net.Conn, first bool) func() {
 			return func() {
 				b := make([]byte, 1)
@@ -41,6 +42,7 @@ func TestNoWakeUpIsLostBetweenTwoPollers(t *testing.T) {
 						t.Errorf("round %d: %v", i, err)
 						return
 					}
+					bounced.Add(1)
 				}
 				if !first {
 					c.Write(b)
@@ -50,13 +52,20 @@ func TestNoWakeUpIsLostBetweenTwoPollers(t *testing.T) {
 		done := make(chan struct{})
 		a, b := vthread.Start(bounce(c1, true)), vthread.Start(bounce(c2, false))
 		go func() { a.Join(); b.Join(); close(done) }()
-		select {
-		case <-done:
-		case <-time.After(20*time.Second + time.Duration(rounds)*200*time.Microsecond):
-			c1.Close()
-			c2.Close()
-			<-done
-			t.Fatalf("%s: the ball is lost", network)
+		for seen, ended := int64(-1), false; !ended; {
+			select {
+			case <-done:
+				ended = true
+			case <-time.After(time.Minute):
+				if now := bounced.Load(); now > seen {
+					seen = now // it is on its way
+					continue
+				}
+				c1.Close()
+				c2.Close()
+				<-done
+				t.Fatalf("%s: the ball is lost after %d bounces", network, seen)
+			}
 		}
 	}
 }
@@ -277,7 +286,11 @@ func TestThreadsTellWhatTheyWaitFor(t *testing.T) {
 	writing := vthread.Start(func() { c1.Write(make([]byte, 100<<20)) })
 	awaitParked(t, accepting, reading, writing)
 	for th, want := range map[*vthread.Thread]flight.Reason{accepting: flight.ReasonAccept, reading: flight.ReasonRead, writing: flight.ReasonWrite} {
-		if why := reason(t, th); why != want {
+		why := reason(t, th)
+		for deadline := time.Now().Add(time.Minute); why == flight.ReasonNone && time.Now().Before(deadline); why = reason(t, th) {
+			// The system may find room for some more of what is written.
+		}
+		if why != want {
 			t.Errorf("%v: it waits for %v, want %v", th, why, want)
 		}
 	}

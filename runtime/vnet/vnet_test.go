@@ -117,7 +117,7 @@ const notOfTLS = "PastTimeout|PresentTimeout|FutureTimeout|ReadTimeout|WriteTime
 func TestTLSPassesTheStandardSuite(t *testing.T) {
 	if os.Getenv("VNET_TEST_TLS") == "" {
 		// Its subtests are chosen by the flag of a process.
-		cmd := exec.Command(os.Args[0], "-test.run=^TestTLSPassesTheStandardSuite$", "-test.skip=//^("+notOfTLS+")$", "-test.v", "-test.timeout=90s")
+		cmd := exec.Command(os.Args[0], "-test.run=^TestTLSPassesTheStandardSuite$", "-test.skip=//^("+notOfTLS+")$", "-test.v", "-test.timeout=9m")
 		cmd.Env = append(os.Environ(), "VNET_TEST_TLS=1")
 		out, err := cmd.CombinedOutput()
 		if n := strings.Count(string(out), "--- PASS: "); err != nil || n < len(ways)*5 {
