@@ -165,7 +165,7 @@ func TestSpansHaveTheirDuration(t *testing.T) {
 	s.End()
 	least, most := until.Sub(from)+50*time.Millisecond, Since(before)+50*time.Millisecond
 	evs := eventsOf(t, rd, 5)
-	if d := time.Duration(evs[len(evs)-1].Arg); d < least-time.Microsecond || d > most+time.Microsecond { // ticks are not whole nanoseconds
+	if d := time.Duration(evs[len(evs)-1].Arg); d < least-time.Millisecond || d > most+time.Millisecond { // the rate of the clock may be measured anew meanwhile
 		t.Errorf("got a duration of %v, want %v to %v", d, least, most)
 	}
 }
