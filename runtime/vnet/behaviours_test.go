@@ -726,6 +726,15 @@ func TestEachRequestOnItsThread(t *testing.T) {
 			for i := range transports {
 				transports[i] = &http.Transport{DialContext: vnet.DialContext, MaxIdleConnsPerHost: threads, TLSClientConfig: certificate(t), ForceAttemptHTTP2: two}
 				clients[i] = &http.Client{Transport: vhttp.RoundTripper(transports[i])}
+				// A server gives a connection of HTTP/2 two seconds for its first frame: it is made before there is much to do.
+				onThread(func() {
+					resp, err := clients[i].Post(url, "text/plain", http.NoBody)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					resp.Body.Close()
+				})
 			}
 			var wrong, right atomic.Int64
 			done := vsync.NewLatch(threads)
