@@ -103,6 +103,11 @@ func TestManyFindingsLeaveRoomForWhatStandsBelow(t *testing.T) {
 	b := openBrowser(t)
 	url, _ := pages(t, "-replay", altered(t, func(frame map[string]any) {
 		frame["findings"] = nightFindings()
+		if p, ok := frame["points"].(map[string]any); ok {
+			if times, _ := p["time"].([]any); len(times) > 0 {
+				p["flags"] = []any{map[string]any{"time": times[len(times)-1], "kind": "finding", "severity": "warning", "what": night[3].what, "rest": 1}}
+			}
+		}
 	}, "findings"))
 	listed := func(n int) string {
 		return fmt.Sprintf(`document.querySelectorAll("#findings .findings > li").length === %d`, n)
@@ -116,6 +121,8 @@ func TestManyFindingsLeaveRoomForWhatStandsBelow(t *testing.T) {
 			b.resize(s)
 			begin("#scope=root/shop")
 			b.until("the worst findings", listed(3))
+			b.until("flags of several findings", `document.querySelector("#timeline .flag small")`)
+			b.audited(s.name+", with flags of several findings", "label-content-name-mismatch")
 			b.flawed(s.name)
 			b.screen("night-" + s.name)
 			said := b.text(`document.querySelector("#findings .fold").innerText.replaceAll(/\s+/g, " ")`)

@@ -178,6 +178,7 @@ function Flags({ flags, from, span, go }: { flags: Flag[]; from: number; span: n
       {stacks.map((stack) => {
         const worst = stack.reduce((a, b) => (severities.indexOf(b.severity) < severities.indexOf(a.severity) ? b : a));
         const rest = stack.reduce((n, f) => n + f.rest, 0);
+        const all = stack.length + rest;
         const words = [...stack.map((f) => `${clock(f.time)} ${f.kind}: ${f.what}`), ...(rest > 0 ? [`and ${rest} more`] : [])].join("\n");
         return (
           <button
@@ -186,12 +187,12 @@ function Flags({ flags, from, span, go }: { flags: Flag[]; from: number; span: n
             class={`flag ${worst.severity}`}
             tabIndex={-1}
             title={words}
-            aria-label={words}
+            aria-label={all > 1 ? `${all} flags: ${words}` : words}
             style={{ left: place((worst.time / 1_000 - from) / span) }}
             onClick={() => go(worst.time)}
           >
             {signs[worst.kind] ?? "◆"}
-            {stack.length + rest > 1 && <small>{stack.length + rest}</small>}
+            {all > 1 && <small>{all}</small>}
           </button>
         );
       })}
