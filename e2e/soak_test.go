@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/memory"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -125,6 +126,30 @@ const watched = `(() => {
 	requestAnimationFrame(draw);
 })()`
 
+// holding runs before the page: when window.hold.want, it gets no more messages from the beginning of the recorded traffic on, until go. What it holds then is not
+// changed by messages, and is of the same moment of the traffic each time.
+const holding = `(() => {
+	const hold = window.hold = {want: false, kept: null, go() {
+		const kept = hold.kept;
+		hold.kept = null;
+		for (const hear of kept) hear();
+	}};
+	const heard = Object.getOwnPropertyDescriptor(WebSocket.prototype, "onmessage");
+	Object.defineProperty(WebSocket.prototype, "onmessage", {set(f) {
+		heard.set.call(this, (e) => {
+			if (hold.kept) {
+				hold.kept.push(() => f(e));
+				return;
+			}
+			f(e);
+			if (hold.want && JSON.parse(e.data).points?.reset) {
+				hold.want = false;
+				hold.kept = [];
+			}
+		});
+	}});
+})()`
+
 // While frames come nothing on the page grows, and nothing moves.
 func TestAnOpenPageNeitherGrowsNorMoves(t *testing.T) {
 	b := openBrowser(t)
@@ -142,6 +167,9 @@ func TestAnOpenPageNeitherGrowsNorMoves(t *testing.T) {
 		parade(t, dir, "-threads", "20000")
 		b.do(chromedp.Navigate(serve(t, dir)))
 	} else {
+		if _, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: holding}); err != nil {
+			t.Fatal(err)
+		}
 		url, _ := pages(t, "-replay", traffic, "-speed", "50")
 		b.do(chromedp.Navigate(url + "/#scope=root/shop"))
 	}
@@ -169,9 +197,14 @@ func TestAnOpenPageNeitherGrowsNorMoves(t *testing.T) {
 		}
 	} else {
 		several := func(from int) (all []held) {
-			for i := range 5 { // what is played again and again is not the same at each frame
-				b.until("more frames", fmt.Sprintf(`window.seen.frames > %d`, from+i*37))
+			for i := range 3 {
+				b.until("more frames", fmt.Sprintf(`window.seen.frames > %d`, from+i))
+				b.text(`window.hold.want = true`)
+				b.until("the beginning of the traffic", `window.hold.kept`)
+				b.settled()
 				all = append(all, b.holds())
+				t.Logf("%d frames: %v", frames(), all[len(all)-1])
+				b.text(`window.hold.go()`)
 			}
 			return all
 		}
