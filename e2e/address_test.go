@@ -38,8 +38,9 @@ func TestTheAddressIsWhatIsShown(t *testing.T) {
 		b.until("who waits for whom", `document.querySelector("#waits .wait-groups")`)
 	})
 	b.step("the link", func() {
+		b.hears()
 		b.keys("y")
-		b.until("a word about it", `document.querySelector("#toast").innerText.includes("copied")`)
+		b.until("a word about it", `window.toasts.some(t => t.includes("copied"))`)
 		link := b.await(`navigator.clipboard.readText()`)
 		if here := b.text("location.href"); link != here {
 			t.Fatalf("y copied %q, want %q", link, here)

@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a condition on the page may take to come true.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // A browser is one tab of a headless Chromium.
 type browser struct {
@@ -56,6 +56,7 @@ func startChromium() {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium.path),
 		chromedp.UserDataDir(profile),
+		chromedp.WSURLReadTimeout(patience),
 		chromedp.WindowSize(1440, 900),
 		chromedp.Flag("no-sandbox", true), // root has no sandbox
 		chromedp.Flag("disable-gpu", true),
@@ -175,6 +176,15 @@ func (b *browser) until(what, expression string) {
 			time.Sleep(50 * time.Millisecond)
 		}
 	}
+}
+
+// hears has the page keep what its toast says from now on: it says so for seconds, and a machine may pause for as long.
+func (b *browser) hears() {
+	b.Helper()
+	b.text(`(() => {
+		window.toasts = [];
+		new MutationObserver(() => window.toasts.push(document.querySelector("#toast").textContent)).observe(document.querySelector("#toast"), {subtree: true, childList: true, characterData: true});
+	})()`)
 }
 
 // complaints are what the browser's console said so far that does not contain one of the expected parts.

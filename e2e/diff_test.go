@@ -24,14 +24,15 @@ func TestWhatGrewSinceAMarkLeadsToItsThreads(t *testing.T) {
 	b.until("requests", `Number(scope("root/server")?.lastElementChild.textContent.replaceAll(",", "")) > 50`)
 
 	b.step("a mark", func() {
+		b.hears()
 		b.do(chromedp.KeyEvent("m"))
-		b.until("it is told", `document.querySelector("#toast").textContent.startsWith("M1 marks ")`)
+		b.until("it is told", `window.toasts.some(t => t.startsWith("M1 marks "))`)
 		before := b.text(`scope("root/server").lastElementChild.textContent.replaceAll(",", "")`)
 		b.until("more requests", `Number(scope("root/server").lastElementChild.textContent.replaceAll(",", "")) > `+before+` + 300`)
 		b.do(chromedp.KeyEvent("d"))
 		b.until("the diff", `location.hash.includes("view=diff") && location.hash.includes("from=")`)
 		b.until("the scope that grew", `document.querySelector('#diff .diff-row[data-change="grew"][data-path="server"]')?.innerText.includes("▲ grew")`)
-		b.until("by how much", `Number(document.querySelector('#diff .diff-row[data-path="server"] .by').textContent.replace("+", "").replace("k", "000")) >= 300`)
+		b.until("by how much", `/^\+([3-9][0-9][0-9]|[0-9.]+[kM])$/.test(document.querySelector('#diff .diff-row[data-path="server"] .by').textContent)`)
 		b.until("the stack that grew", `[...document.querySelectorAll('#diff .diff-row[data-change="grew"]')].some(r => r.innerText.includes("main.awaitAnswer"))`)
 		b.until("what did not change", `document.querySelector("#diff").innerText.includes("the same")`)
 		b.picture("diff")
@@ -65,8 +66,9 @@ func TestWhatGrewSinceAMarkLeadsToItsThreads(t *testing.T) {
 		b.until("the scope that grew", `location.hash.includes("from=") && document.querySelector('#diff .diff-row[data-change="grew"][data-path="server"]')`)
 		b.do(chromedp.Navigate(fmt.Sprintf("%s#process=%d", url, pid)))
 		b.until("the groups", `groups().length > 0`)
+		b.hears()
 		b.do(chromedp.KeyEvent("d"))
-		b.until("the last minute, or what is known of it", `document.querySelector("#toast").textContent.startsWith("no moment is marked: compared with ") && location.hash.includes("from=") && document.querySelector("#diff .diff-row")`)
+		b.until("the last minute, or what is known of it", `window.toasts.some(t => t.startsWith("no moment is marked: compared with ")) && location.hash.includes("from=") && document.querySelector("#diff .diff-row")`)
 		b.audited("what changed")
 	})
 

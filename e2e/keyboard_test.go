@@ -148,8 +148,9 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 		}
 		b.do(chromedp.Reload())
 		b.until("the same after a reload, from the first paint on", `document.documentElement.dataset.theme === "contrast-light" && document.querySelector("#status")?.textContent === "LIVE"`)
+		b.hears()
 		b.keys("t")
-		b.until("a word about it", `document.querySelector("#toast").innerText.includes("as the system prefers")`)
+		b.until("a word about it", `window.toasts.some(t => t.includes("as the system prefers"))`)
 	})
 
 	b.step("an export", func() {
