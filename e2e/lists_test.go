@@ -45,11 +45,10 @@ func TestListsAreWalkedByKeys(t *testing.T) {
 	// The time line has one scale of time: what is below the pointer in one chart is marked in all of them.
 	b.until("the charts", `document.querySelectorAll("#timeline .u-over").length === 3`)
 	b.until("one width", `new Set([...document.querySelectorAll("#timeline .u-over")].map(o => o.clientWidth)).size === 1`)
-	b.text(`(() => {
+	b.until("one cursor in all", `(() => {
+		// A chart that is made anew has no cursor until the pointer moves on.
 		const over = document.querySelector("#timeline .u-over"), r = over.getBoundingClientRect();
 		for (const type of ["mouseenter", "mousemove"]) over.dispatchEvent(new MouseEvent(type, {bubbles: true, clientX: r.left + r.width * 0.9, clientY: r.top + 30}));
-	})()`)
-	b.until("one cursor in all", `(() => {
 		const at = [...document.querySelectorAll("#timeline .u-cursor-x")].map(c => new DOMMatrix(getComputedStyle(c).transform).e);
 		return at.length === 3 && at[0] > 50 && at.every(x => Math.abs(x - at[0]) <= 1);
 	})()`)

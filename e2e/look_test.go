@@ -225,6 +225,13 @@ func (b *browser) shot() []byte {
 func (b *browser) screen(name string) []byte {
 	b.Helper()
 	picture := b.shot()
+	b.keepScreen(name, picture)
+	return picture
+}
+
+// keepScreen writes a picture to build/screens.
+func (b *browser) keepScreen(name string, picture []byte) {
+	b.Helper()
 	dir := filepath.Join("..", "build", "screens")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		b.Fatal(err)
@@ -232,7 +239,6 @@ func (b *browser) screen(name string) []byte {
 	if err := os.WriteFile(filepath.Join(dir, strings.ReplaceAll(name, "/", "-")+".png"), picture, 0o644); err != nil {
 		b.Fatal(err)
 	}
-	return picture
 }
 
 // document writes what is seen to the pictures of docs/page.md.

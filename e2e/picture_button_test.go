@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"image"
 	"image/png"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -39,9 +37,7 @@ func TestEachChartCanBeSavedAsPNG(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if err := os.WriteFile(filepath.Join("..", "build", "screens", "saved-"+c.name+".png"), data, 0o644); err != nil {
-			t.Error(err)
-		}
+		b.keepScreen("saved-"+c.name, data)
 		drawn, colours := inked(picture)
 		t.Logf("%s: %v, %d bytes, %.1f %% drawn, %d colours", c.name, picture.Bounds().Size(), len(data), 100*drawn, colours)
 		if s := picture.Bounds().Size(); s.X < 250 || s.Y < 80 || drawn < 0.02 || colours < 8 {

@@ -15,7 +15,7 @@ import (
 func TestScopesFoldAndBecomeAMap(t *testing.T) {
 	b := openBrowser(t)
 	bin, dir := build(t), flights(t)
-	d := startDemo(t, bin, dir, anyPort, 2_000)
+	d := startDemo(t, bin, dir, 2_000)
 	b.do(chromedp.Navigate(d.url))
 	b.until("its scopes", `scope("root/shop/sessions")`)
 
@@ -33,9 +33,9 @@ func TestScopesFoldAndBecomeAMap(t *testing.T) {
 		b.until("the first of its scopes chosen", `chosen("#scopes").getAttribute("aria-level") === "3"`)
 		b.do(chromedp.KeyEvent(kb.ArrowLeft))
 		b.until("the one above chosen", `chosen("#scopes")?.dataset.path === "root/shop" || chosen("#scopes")?.getAttribute("aria-expanded") === "false"`)
-		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root"] .twist`)))
+		b.click("the root's twist", `#scopes .row[data-path="root"] .twist`)
 		b.until("all folded, and what is left chosen", `document.querySelectorAll("#scopes .row").length === 1 && chosen("#scopes")?.dataset.path === "root"`)
-		b.do(chromedp.Click(chromedp.CSS(`#scopes .row[data-path="root"] .twist`)))
+		b.click("the root's twist", `#scopes .row[data-path="root"] .twist`)
 		b.until("unfolded", `scope("root/shop")`)
 	})
 
@@ -64,7 +64,10 @@ func TestScopesFoldAndBecomeAMap(t *testing.T) {
 		}
 		b.until("another one chosen", `location.hash !== `+quoted(before))
 		b.picture("scopes-map")
-		b.do(chromedp.Click(chromedp.CSS(`#scopes g[data-path="root/shop"] text`)))
+		b.until("a click on the name of the shop's box", `(name => {
+			const r = name.getBoundingClientRect(), x = r.left + r.width / 2, y = r.top + r.height / 2, hit = document.elementFromPoint(x, y);
+			return hit.closest("g[data-path]") === name.closest("g[data-path]") && (hit.dispatchEvent(new MouseEvent("click", {bubbles: true, clientX: x, clientY: y})), true);
+		})(document.querySelector('#scopes g[data-path="root/shop"] text'))`)
 		b.until("the shop chosen", `document.querySelector('#scopes g[aria-selected="true"]')?.dataset.path === "root/shop"`)
 		b.do(chromedp.KeyEvent("\r"))
 		b.until("the shop alone", `!document.querySelector('#scopes g[data-path="root"]') && document.querySelector('#scopes g[data-path="root/shop"]')`)
@@ -96,7 +99,7 @@ func TestEveryScopeCanBeReached(t *testing.T) {
 		b.text(scroll)
 		b.until("how many are hidden", hidden+" === 252")
 		b.picture("scopes-many")
-		b.do(chromedp.Click(chromedp.CSS("#scopes .row.more button")))
+		b.click("more of them", "#scopes .row.more button")
 		b.until("fewer", "("+scroll+", "+hidden+" === 52)")
 		b.until("it in the address", `location.hash.includes("open=")`)
 	})
