@@ -13,7 +13,7 @@ import (
 func TestAUserSeesCarriersDelayAndLossesInTheHeader(t *testing.T) {
 	b := openBrowser(t)
 	bin, dir := build(t), flights(t)
-	d := startDemo(t, bin, dir, anyPort, 2_000)
+	d := startDemo(t, bin, dir, 2_000)
 	b.do(chromedp.Navigate(d.url))
 	const vital = `const vital = (name) => document.querySelector('[data-vital="' + name + '"] dd')?.textContent ?? "";`
 	has := `(() => {` + vital + `return /^\d+\/\d+$/.test(vital("carriers")) && /^\d.* (ns|µs|ms|s)$/.test(vital("ready p99")) && vital("switches/s") !== "" && vital("drops") !== ""})()`

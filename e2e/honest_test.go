@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -104,7 +105,7 @@ func (h *honesty) filled(hash string) string {
 // visit goes to all places, and reads there what the table says.
 func (h *honesty) visit(base string) {
 	h.Helper()
-	hash, wait, all := "", patience/2, os.Getenv(allCells) != ""
+	hash, wait, all := "", patience, os.Getenv(allCells) != ""
 	if all {
 		wait = 3 * time.Second
 	}
@@ -159,7 +160,7 @@ func TestEachViewSaysWhyItIsEmptyCutOrOld(t *testing.T) {
 	tabled(t)
 	b := openBrowser(t)
 	bin, dir := build(t), flights(t)
-	url, server := startMortal(t, dir, filepath.Join(bin, "vtserve"), "--addr", anyPort, "--incidents", t.TempDir())
+	url, server := startMortal(t, dir, filepath.Join(bin, "vtserve"), slices.Concat([]string{"--addr", anyPort, "--incidents", t.TempDir()}, generous)...)
 	thrifty := serve(t, dir, "--max-memory", "1") // it needs time to find that it takes too much
 	under := func(c condition, part func(h *honesty)) {
 		b.step(string(c), func() {

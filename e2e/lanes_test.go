@@ -13,7 +13,7 @@ import (
 func TestAUserSeesTheLanesOfCarriersAndThePollers(t *testing.T) {
 	b := openBrowser(t)
 	bin, dir := build(t), flights(t)
-	d := startDemo(t, bin, dir, anyPort, 2_000)
+	d := startDemo(t, bin, dir, 2_000)
 	b.do(chromedp.Navigate(d.url))
 	b.until("live", `document.querySelector("#status")?.textContent === "LIVE"`)
 	b.until("a lane for each carrier", `document.querySelectorAll("#carriers .row").length > 0 && document.querySelectorAll("#carriers .row").length === document.querySelectorAll("#carriers .row .lane").length`)

@@ -13,7 +13,7 @@ import (
 func TestNothingMovesInAnyViewWhileItIsLive(t *testing.T) {
 	first := openBrowser(t)
 	bin, dir := build(t), flights(t)
-	url := serve(t, dir, "--max-cpu", "0", "--max-memory", "0") // a vtserve that saves says so above the page
+	url := serve(t, dir)
 	views := named(t, "views.tsx")
 	tabs := []*browser{first}
 	for range views[1:] {
@@ -38,14 +38,11 @@ func TestNothingMovesInAnyViewWhileItIsLive(t *testing.T) {
 				b.text(watched)
 			}
 			for i, b := range tabs {
-				b.until("frames", `window.seen.frames > 5`)
+				b.until("frames, and that it draws them", `window.seen.frames > 5 && window.seen.drawn > 0`)
 				moved := b.text(`[...new Set(window.seen.moved)].slice(0, 12).join(", ")`)
 				t.Logf("%s, %s: %s of layout shift in %s frames: %s", p.program, views[i], b.text(`window.seen.shift.toFixed(4)`), b.text(`window.seen.frames`), moved)
 				if b.text(`window.seen.shift < 0.08`) != "true" {
 					b.Errorf("%s, %s: it moved by itself: %s", p.program, views[i], moved)
-				}
-				if b.text(`window.seen.drawn > 0`) != "true" {
-					b.Errorf("%s, %s: it drew nothing: nothing can be said of what moves", p.program, views[i])
 				}
 			}
 		})

