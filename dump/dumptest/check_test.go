@@ -83,14 +83,14 @@ func parked(t *testing.T, name string) *vthread.Thread {
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestATestThatKeepsItsLimitsPasses(t *testing.T) {
-	l := dumptest.Limits{MaxThreads: new(1000), MaxGrowth: new(0), NoPins: true, NoDeadlock: true, NoLeaks: []string{"nobody", "root"}}
+	l := dumptest.Limits{MaxThreads: new(1000), MaxGrowth: new(0), NoPins: true, NoDeadlock: true, NoLeaks: []string{"nobody", "root"}, Within: time.Minute}
 	if found := judged(t, l, func() { vthread.Start(func() { vthread.Sleep(time.Millisecond) }).Join() }); found != "" {
 		t.Errorf("got %s", found)
 	}
 }
 
 func TestThreadsThatAreAboutToEndAreWaitedFor(t *testing.T) {
-	l := dumptest.Limits{NoLeaks: []string{"root"}}
+	l := dumptest.Limits{NoLeaks: []string{"root"}, Within: time.Minute}
 	if found := judged(t, l, func() { vthread.Start(func() { vthread.Sleep(50 * time.Millisecond) }) }); found != "" {
 		t.Errorf("got %s", found)
 	}

@@ -123,7 +123,7 @@ func browser(t *testing.T, p string, args ...string) string {
 	if err := os.WriteFile(file, []byte(p), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + filepath.Join(dir, "profile"),
 		"--virtual-time-budget=3000"}, append(args, "file://"+file)...)...)

@@ -40,7 +40,7 @@ func TestUnitsOfThePage(t *testing.T) {
 	for _, source := range sources {
 		name := strings.TrimSuffix(filepath.Base(source), ".ts")
 		t.Run(strings.TrimSuffix(name, ".test"), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			c := exec.CommandContext(ctx, node, "--enable-source-maps", "--test-reporter=tap", filepath.Join(o.Outdir, name+".mjs"))
 			c.Env = append(os.Environ(), "NODE_NO_WARNINGS=1")
