@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// patience is how long the shop may take to close before it is killed.
-const patience = 10 * time.Second
+// patience is how long the shop may take to close before it is killed; after a minute it ends by itself.
+const patience = 70 * time.Second
 
 // A demo is the shop as a child process. Its standard input is a pipe that only vtserve holds: when vtserve
 // dies, even by SIGKILL, the kernel closes the pipe, and the shop ends.
