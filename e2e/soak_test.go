@@ -108,15 +108,16 @@ func parade(t *testing.T, dir string, args ...string) {
 	})
 }
 
-// watched has the page count the messages that it gets and the frames that it draws, and add up how much of it moved by itself.
+// watched has the page count the messages that it gets and the frames that it draws, and add up how much of it moved by itself. What is said above the page pushes it
+// down, and is said when the machine is slow: it is not shown.
 const watched = `(() => {
-	window.seen = {frames: 0, shift: 0, drawn: 0, began: performance.now(), moved: [], banners: document.querySelector(".banners")?.offsetHeight ?? 0};
+	window.seen = {frames: 0, shift: 0, drawn: 0, began: performance.now(), moved: []};
+	const none = new CSSStyleSheet();
+	none.replaceSync(".banners { display: none }");
+	document.adoptedStyleSheets.push(none);
 	const parse = JSON.parse;
 	JSON.parse = function (...a) { const m = parse.apply(this, a); if (m?.type === "frame") window.seen.frames++; return m; };
 	new PerformanceObserver(list => { for (const e of list.getEntries()) if (!e.hadRecentInput) {
-		const high = document.querySelector(".banners")?.offsetHeight ?? 0, told = high !== window.seen.banners;
-		window.seen.banners = high;
-		if (told) continue; // there is something to say above the page
 		const boxes = e.sources.filter(s => s.node && !(s.node.nodeType === 1 ? s.node : s.node.parentElement)?.closest(".list, ul, ol, table, [role=listbox], [role=tree]"));
 		if (boxes.length === 0) continue; // rows of lists that are sorted
 		window.seen.shift += e.value;
@@ -220,7 +221,11 @@ func TestAnOpenPageNeitherGrowsNorMoves(t *testing.T) {
 	if last.heap > first.heap*1.15+2e6 {
 		t.Errorf("the heap grew from %.1f to %.1f MB", first.heap/1e6, last.heap/1e6)
 	}
-	if last.nodes > first.nodes+first.nodes/8+200 { // far less than a node for each frame
+	most := first.nodes + 100 // far less than a node for each frame
+	if long > 0 {
+		most = first.nodes + first.nodes/8 + 200 // what there is to show changes
+	}
+	if last.nodes > most {
 		t.Errorf("nodes grew from %d to %d", first.nodes, last.nodes)
 	}
 	if last.listeners > first.listeners+first.listeners/10+20 {
