@@ -40,7 +40,7 @@ func TestAUserReadsTheFlameGraphAndTheCallGraph(t *testing.T) {
 
 	b.step("the runtime's frames", func() {
 		// How many calls there are changes from moment to moment; of which packages they are does not.
-		const inner = `document.querySelector("#flame .legend").textContent.includes("vthread")`
+		const inner = `document.querySelector("#flame .legend").textContent.includes("runtimes")`
 		b.untilFlame("none of them", `!`+inner)
 		b.click("the box of the runtime's frames", "#flame .check input")
 		b.untilFlame("theirs too", inner+` && location.hash.includes("frames=all")`)
