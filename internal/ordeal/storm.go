@@ -174,6 +174,10 @@ func KillCaller(weight int, vacant time.Duration) Act {
 	return Act{"kill within a call", weight, func(s *Storm) error {
 		caller, release := s.Ledger.Catch()
 		defer release()
+		first, patience := s.Done("kill within a call") == 0, s.Patience
+		if !first { // the last works sleep for long
+			patience /= 4
+		}
 		select {
 		case who := <-caller:
 			for _, seat := range s.Seats {
@@ -183,10 +187,10 @@ func KillCaller(weight int, vacant time.Duration) Act {
 			}
 		case <-s.Ledger.AllEnded():
 			return nil
-		case <-time.After(s.Patience / 4):
-			if s.Done("kill within a call") == 0 {
-				return fmt.Errorf("nobody has called for %v", s.Patience/4)
-			} // the last works sleep for long
+		case <-time.After(patience):
+			if first {
+				return fmt.Errorf("nobody has called for %v", patience)
+			}
 		}
 		return s.Wait(context.Background(), 0, vacant)
 	}}

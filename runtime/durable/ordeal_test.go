@@ -68,7 +68,7 @@ func TestWorksSurviveTheDeathOfTheirProcess(t *testing.T) {
 		return c
 	}}
 	s := &ordeal.Storm{
-		Ledger: l, Seats: []*ordeal.Seat{seat}, Seed: seed, Times: deaths, Pause: pause, Log: t.Logf, Patience: time.Minute,
+		Ledger: l, Seats: []*ordeal.Seat{seat}, Seed: seed, Times: deaths, Pause: pause, Log: t.Logf, Patience: 2 * time.Minute,
 		Acts: []ordeal.Act{ordeal.KillCaller(1, 0), ordeal.KillSome(1, 3, 0), ordeal.CloseOne(1, 0)},
 	}
 	if err := s.Run(context.Background()); err != nil {
