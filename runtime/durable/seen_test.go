@@ -67,23 +67,32 @@ func (w *watch) until(id string, is func(*flight.DurableRow) bool) *flight.Durab
 
 func (w *watch) counted(what flight.DurableCount, want uint64) {
 	w.Helper()
-	now, _, err := w.file.DurableTotals()
-	if err != nil {
-		w.Fatal(err)
-	}
-	if got := now.Counts[what] - w.before.Counts[what]; got != want {
-		w.Errorf("%s: got %d, want %d", flight.DurableCounts[what].Name, got, want)
-	}
+	w.comesTo(flight.DurableCounts[what].Name, want, func() uint64 {
+		now, _, err := w.file.DurableTotals()
+		if err != nil {
+			w.Fatal(err)
+		}
+		return now.Counts[what] - w.before.Counts[what]
+	})
 }
 
 func (w *watch) happened(k flight.Kind, want uint64) {
 	w.Helper()
-	now, err := w.file.Counts()
-	if err != nil {
-		w.Fatal(err)
-	}
-	if got := now.Kinds[k] - w.kinds.Kinds[k]; got != want {
-		w.Errorf("%s: got %d, want %d", k, got, want)
+	w.comesTo(k.String(), want, func() uint64 {
+		now, err := w.file.Counts()
+		if err != nil {
+			w.Fatal(err)
+		}
+		return now.Kinds[k] - w.kinds.Kinds[k]
+	})
+}
+
+// comesTo waits until so many were counted: what happens is in its row first.
+func (w *watch) comesTo(what string, want uint64, count func() uint64) {
+	w.Helper()
+	until(w.T, what, func() bool { return count() >= want })
+	if got := count(); got != want {
+		w.Errorf("%s: got %d, want %d", what, got, want)
 	}
 }
 
