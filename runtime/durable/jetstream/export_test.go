@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
+	"github.com/vtscope/vtscope/runtime/durable"
 	"github.com/vtscope/vtscope/runtime/durable/journal"
 )
 
@@ -161,8 +162,24 @@ func (s *Store) LastForTest(ctx context.Context) (uint64, error) {
 	return info.State.LastSeq, nil
 }
 
-// GiveUpAfterForTest changes how long a sending is tried.
-func (s *Store) GiveUpAfterForTest(d time.Duration) { s.giveUp = d }
+// GiveUpForTest changes when a sending gives up: when that is closed which f returns as it begins; nil: after a minute.
+func (s *Store) GiveUpForTest(f func() <-chan struct{}) {
+	s.giveUp = func(ctx context.Context) (context.Context, context.CancelFunc) {
+		when := f()
+		if when == nil {
+			return context.WithTimeoutCause(ctx, time.Minute, durable.ErrUnanswered)
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		go func() {
+			select {
+			case <-when:
+				cancel(durable.ErrUnanswered)
+			case <-ctx.Done():
+			}
+		}()
+		return ctx, func() { cancel(nil) }
+	}
+}
 
 // AgeForTest makes what was sent, and was not answered, that much older.
 func (s *Store) AgeForTest(d time.Duration) {

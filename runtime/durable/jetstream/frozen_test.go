@@ -25,10 +25,7 @@ func newParted(t testing.TB) *parted {
 	var at [3]string
 	var held [3]net.Listener
 	for i := range at {
-		var err error
-		if held[i], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			t.Fatal(err)
-		}
+		held[i] = reserved(t)
 		at[i] = held[i].Addr().String()
 	}
 	for i := range at {
@@ -101,6 +98,7 @@ func TestWhoLeadsNoMoreDoesNotSayThatThereIsNoThread(t *testing.T) {
 		o.Connect = []nats.Option{nats.IgnoreDiscoveredServers(), nats.DontRandomize()}
 	}
 	first := open(t, all[:len(all)-1], works(t, l, 0), there)
+	begun := time.Now()
 	for try := 1; ; try++ {
 		leader := -1
 		until(t, "a leader", func() bool {
@@ -120,8 +118,8 @@ func TestWhoLeadsNoMoreDoesNotSayThatThereIsNoThread(t *testing.T) {
 		}
 		if !old.store.SaysNoneForTest(late) {
 			c.alone(leader, false)
-			if try == 5 {
-				t.Fatal("a server that leads no more never said what is old: this test tests nothing")
+			if time.Since(begun) > patience { // half of them are like that
+				t.Fatalf("a server that leads no more never said what is old, %d times: this test tests nothing", try)
 			}
 			continue // it has found out already
 		}

@@ -96,7 +96,7 @@ func TestASilentKeeperIsToldByItsLease(t *testing.T) {
 	if l.Listened < 5*time.Second {
 		t.Errorf("it was listened for %v", l.Listened)
 	}
-	if got := member(look(3*time.Second), "longer"); !got.Unheard || got.Silent {
+	if got := member(look(10*time.Millisecond), "longer"); !got.Unheard || got.Silent {
 		t.Errorf("not long enough for its lease: got %+v", got)
 	}
 }

@@ -38,6 +38,8 @@ func awake(t testing.TB, url string, r *durable.Registry) *keeper {
 	if err != nil {
 		t.Fatal(err)
 	}
+	late := &impatience{}
+	s.GiveUpForTest(late.get)
 	k, err := durable.Open(durable.KeeperOptions{Registry: r, Store: s, HibernateAfter: time.Hour})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +49,7 @@ func awake(t testing.TB, url string, r *durable.Registry) *keeper {
 			t.Error(err)
 		}
 	})
-	return &keeper{k, s}
+	return &keeper{k, s, late}
 }
 
 // Many signal a thread, from here and from elsewhere, while it leaves the stream for its bytes: each signal that was taken is where the thread goes on, and all others were refused.
@@ -107,7 +109,6 @@ func TestWhoseSignalComesTooLateIsTold(t *testing.T) {
 	k := awake(t, s.URL(), r)
 	p := newProxy(t, s.URL())
 	teller := open(t, p.url(), r, noRoom)
-	teller.store.GiveUpAfterForTest(time.Minute)
 	on, goOn := make(chan bool, 1), make(chan bool)
 	holds := func(said []byte, byServer bool) bool {
 		if !byServer && bytes.Contains(said, []byte("HPUB durable.inbox.one")) {
@@ -152,6 +153,24 @@ func TestWhoseSignalComesTooLateIsTold(t *testing.T) {
 	told(t, k, teller)
 }
 
+// more is closed when the stream has a message more.
+func more(t testing.TB, k *keeper) <-chan struct{} {
+	ctx := within(t)
+	last, err := k.store.LastForTest(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	came := make(chan struct{})
+	go func() {
+		until(t, "a message more", func() bool {
+			now, err := k.store.LastForTest(ctx)
+			return err == nil && now > last || ctx.Err() != nil
+		})
+		close(came)
+	}()
+	return came
+}
+
 // sender is a thread that is sent, and then counts.
 func sender(t testing.TB, send func([]byte) error) *durable.Registry {
 	r := durable.NewRegistry()
@@ -186,12 +205,12 @@ func TestASignalWaitsForAThreadOfAStreamThatIsSent(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-sending
-		teller.store.GiveUpAfterForTest(300 * time.Millisecond)
+		teller.givesUp(more(t, teller))
 		err := teller.Signal(id, "s", 7)
-		if !errors.Is(err, durable.ErrUnanswered) || !strings.Contains(err.Error(), "it is not known whether it is taken, after 3") {
+		if !errors.Is(err, durable.ErrUnanswered) || !strings.Contains(err.Error(), "it is not known whether it ") { // is taken, or was, if the answer had not come yet
 			t.Errorf("while it is sent: %v", err)
 		}
-		teller.store.GiveUpAfterForTest(time.Minute)
+		teller.givesUp(nil)
 		told, value := make(chan error, 1), 7
 		if arrives {
 			value = 9 // the first one may have been taken, and that cannot be known when the thread is gone: of that one the error is ErrUnknown
@@ -251,11 +270,11 @@ func TestASignalWaitsForAThreadWhoseKeeperDiedWhileItWasSent(t *testing.T) {
 		told := make(chan error, 1)
 		go func() { told <- teller.Signal(id, "s", 7) }()
 		<-again
-		teller.store.GiveUpAfterForTest(300 * time.Millisecond)
-		if err := teller.Signal(id, "s", 8); !errors.Is(err, durable.ErrUnanswered) {
+		hasty := open(t, url, durable.NewRegistry(), noRoom)
+		hasty.givesUp(more(t, hasty))
+		if err := hasty.Signal(id, "s", 8); !errors.Is(err, durable.ErrUnanswered) {
 			t.Errorf("while it is sent again: %v", err)
 		}
-		teller.store.GiveUpAfterForTest(time.Minute)
 		close(goOn)
 		if err := <-told; arrived && !errors.Is(err, durable.ErrNone) || !arrived && err != nil {
 			t.Errorf("arrived %v: got %v", arrived, err)

@@ -1,7 +1,6 @@
 package jetstream_test
 
 import (
-	"context"
 	"errors"
 	"runtime"
 	"strings"
@@ -105,9 +104,7 @@ func TestATreeThatIsBegunAgainIsNotLost(t *testing.T) {
 		t.Errorf("got %v, want %v", err, durable.ErrFenced)
 	}
 	close(gate)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	if got, err := durable.ResultOf[int](ctx, k.Keeper, "again"); got != 7 || err != nil {
+	if got, err := durable.ResultOf[int](within(t), k.Keeper, "again"); got != 7 || err != nil {
 		t.Errorf("got %d, %v", got, err)
 	}
 	if st := k.store.Stats(); st.Lost != 0 {

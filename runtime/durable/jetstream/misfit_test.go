@@ -13,10 +13,12 @@ import (
 // openCode is open, for a keeper of some code.
 func openCode(t testing.TB, url, code string, r *durable.Registry) *keeper {
 	t.Helper()
-	s, err := jetstream.Open(within(t), jetstream.Options{URL: url, Lease: time.Second, Patience: 500 * time.Millisecond})
+	s, err := jetstream.Open(within(t), jetstream.Options{URL: url, Lease: 30 * time.Second, Patience: patience}) // nobody is taken for dead, and who is closed tells what it has to
 	if err != nil {
 		t.Fatal(err)
 	}
+	late := &impatience{}
+	s.GiveUpForTest(late.get)
 	k, err := durable.Open(durable.KeeperOptions{Registry: r, Store: s, HibernateAfter: 20 * time.Millisecond, Code: code})
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +28,7 @@ func openCode(t testing.TB, url, code string, r *durable.Registry) *keeper {
 			t.Error(err)
 		}
 	})
-	return &keeper{k, s}
+	return &keeper{k, s, late}
 }
 
 // parcels are bodies whose first call has that name: "pack", or what does not fit. "family" has a child that is one.

@@ -92,7 +92,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{options: o, names: subjects{o.Namespace}, giveUp: giveUp}
+	s := &Store{options: o, names: subjects{o.Namespace}, giveUp: givesUp}
 	var id [8]byte
 	rand.Read(id[:])
 	s.id = hex.EncodeToString(id[:])

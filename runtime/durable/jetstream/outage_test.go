@@ -2,8 +2,10 @@ package jetstream_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -74,7 +76,7 @@ func TestAPausedKeeperIsFenced(t *testing.T) {
 	l := newLedger()
 	p := newProxy(t, s.URL())
 	gate := make(chan struct{})
-	a := open(t, p.url(), works(t, l, time.Millisecond, gate))
+	a := awake(t, p.url(), works(t, l, time.Millisecond, stopAt20(gate))) // it gives none back before it is stopped
 	opened := sync.OnceFunc(func() { close(gate) })
 	t.Cleanup(opened)
 	b := open(t, s.URL(), works(t, l, time.Millisecond))
@@ -149,6 +151,18 @@ func folder(t testing.TB) string {
 	return dir
 }
 
+// reserved listens on a port below those that systems give to those who connect, so that nobody has it when this is closed, and while a server is down.
+func reserved(t testing.TB) net.Listener {
+	t.Helper()
+	for range 1000 {
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(15000+rand.IntN(15000)))); err == nil {
+			return l
+		}
+	}
+	t.Fatal("no free port")
+	return nil
+}
+
 // cluster starts three servers that keep everything thrice. Those that are in all at the end are closed.
 func cluster(t testing.TB) (all []*jetstream.Server, urls string, options [3]jetstream.ServerOptions) {
 	t.Helper()
@@ -156,16 +170,15 @@ func cluster(t testing.TB) (all []*jetstream.Server, urls string, options [3]jet
 	var held [3]net.Listener
 	var routes []string
 	for i := range held {
-		var err error
-		if held[i], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			t.Fatal(err)
-		}
+		held[i] = reserved(t)
 		routes = append(routes, held[i].Addr().String())
 	}
 	for i := range all {
+		listen := reserved(t)
 		options[i] = jetstream.ServerOptions{
-			Dir: folder(t), Listen: "127.0.0.1:0", Name: fmt.Sprint("n", i), Cluster: "c", ClusterListen: routes[i], Routes: routes,
+			Dir: folder(t), Listen: listen.Addr().String(), Name: fmt.Sprint("n", i), Cluster: "c", ClusterListen: routes[i], Routes: routes,
 		}
+		listen.Close()
 		held[i].Close()
 		s, err := jetstream.NewServer(options[i])
 		if err != nil {
@@ -184,13 +197,27 @@ func cluster(t testing.TB) (all []*jetstream.Server, urls string, options [3]jet
 // The server that leads the stream ends in the middle of commits, and another one, and both come back.
 func TestAClusterLosesItsLeader(t *testing.T) {
 	servers, urls, options := cluster(t)
-	for i := range options {
-		options[i].Listen = servers[i].URL()[len("nats://"):] // as it comes back
-	}
 	l := newLedger()
 	long := func(o *jetstream.Options) { o.Lease = 30 * time.Second }
-	a, b := open(t, urls, works(t, l, 20*time.Millisecond), long), open(t, urls, works(t, l, 20*time.Millisecond), long)
 	const n, steps = 12, 40
+	// So many calls are made until the next thing happens: not all before the last one.
+	calls, all := make(chan struct{}, n*steps), make(chan struct{})
+	more := func() {
+		for range 100 {
+			calls <- struct{}{}
+		}
+	}
+	opened := sync.OnceFunc(func() { close(all) })
+	paced := func() *durable.Registry {
+		return works(t, l, 20*time.Millisecond, func(int) {
+			select {
+			case <-calls:
+			case <-all:
+			}
+		})
+	}
+	a, b := open(t, urls, paced(), long), open(t, urls, paced(), long)
+	t.Cleanup(opened) // before they are closed
 	for i := range n {
 		k := a
 		if i%2 == 1 {
@@ -200,9 +227,11 @@ func TestAClusterLosesItsLeader(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	commits := func() uint64 { return a.store.Stats().Commits + b.store.Stats().Commits }
 	for range 2 {
-		commits := a.store.Stats().Commits
-		until(t, "commits", func() bool { return a.store.Stats().Commits > commits+20 })
+		before := commits()
+		more()
+		until(t, "commits", func() bool { return commits() > before+20 })
 		leader := -1
 		until(t, "a leader", func() bool {
 			for i := range servers {
@@ -213,14 +242,16 @@ func TestAClusterLosesItsLeader(t *testing.T) {
 			return leader >= 0
 		})
 		servers[leader].Close()
-		commits = a.store.Stats().Commits
-		until(t, "commits without it", func() bool { return a.store.Stats().Commits > commits+20 })
+		before = commits()
+		more()
+		until(t, "commits without it", func() bool { return commits() > before+20 })
 		s, err := jetstream.NewServer(options[leader])
 		if err != nil {
 			t.Fatal(err)
 		}
 		servers[leader] = s
 	}
+	opened()
 	finished(t, a, l, n, steps)
 	told(t, a, b)
 }

@@ -43,6 +43,11 @@ type content [sha256.Size]byte
 
 func contentOf(data []byte) content { return sha256.Sum256(data) }
 
+// givesUp ends a sending that nobody answers.
+func givesUp(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, giveUp, durable.ErrUnanswered)
+}
+
 // Send is that of a [durable.Shared].
 func (s *Store) Send(e journal.Entry) error {
 	root := rootOf(e.Thread)
@@ -50,7 +55,7 @@ func (s *Store) Send(e journal.Entry) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(s.hard, s.giveUp, durable.ErrUnanswered)
+	ctx, cancel := s.giveUp(s.hard)
 	defer cancel()
 	begun := time.Now()
 	tell := func(what string, err error) error {

@@ -43,8 +43,8 @@ type Store struct {
 	index   index
 	count   counts
 
-	answerWithin time.Duration // that one attempt waits for an answer; 0: ackWithin
-	giveUp       time.Duration // of a sending; only tests change it
+	answerWithin time.Duration                                               // that one attempt waits for an answer; 0: ackWithin
+	giveUp       func(context.Context) (context.Context, context.CancelFunc) // of a sending; only tests change it
 	sendings     sendings
 
 	link struct { // ends with each connection

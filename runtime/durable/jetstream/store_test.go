@@ -53,6 +53,7 @@ func server(t testing.TB) *jetstream.Server {
 type keeper struct {
 	*durable.Keeper
 	store *jetstream.Store
+	late  *impatience
 }
 
 func open(t testing.TB, url string, r *durable.Registry, change ...func(*jetstream.Options)) *keeper {
@@ -65,6 +66,8 @@ func open(t testing.TB, url string, r *durable.Registry, change ...func(*jetstre
 	if err != nil {
 		t.Fatal(err)
 	}
+	late := &impatience{}
+	s.GiveUpForTest(late.get)
 	k, err := durable.Open(durable.KeeperOptions{Registry: r, Store: s, HibernateAfter: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +77,26 @@ func open(t testing.TB, url string, r *durable.Registry, change ...func(*jetstre
 			t.Error(err)
 		}
 	})
-	return &keeper{k, s}
+	return &keeper{k, s, late}
+}
+
+// An impatience is when a keeper gives up what it sends: a minute after it began, unless it is told another moment before.
+type impatience struct {
+	sync.Mutex
+	when <-chan struct{}
+}
+
+func (i *impatience) get() <-chan struct{} {
+	i.Lock()
+	defer i.Unlock()
+	return i.when
+}
+
+// givesUp sets when the keeper gives up what it sends from now on; nil: after a minute.
+func (k *keeper) givesUp(when <-chan struct{}) {
+	k.late.Lock()
+	defer k.late.Unlock()
+	k.late.when = when
 }
 
 // A ledger counts outside what was done and seen.
@@ -107,15 +129,24 @@ func (l *ledger) check(t testing.TB) {
 	}
 }
 
-// works is a registry of threads that do n steps, and sleep in between. The calls of step 20 wait at the gate, if there is one.
-func works(t testing.TB, l *ledger, pause time.Duration, gate ...<-chan struct{}) *durable.Registry {
+// stopAt20 lets the calls of step 20 wait at a gate.
+func stopAt20(gate <-chan struct{}) func(step int) {
+	return func(step int) {
+		if step == 20 {
+			<-gate
+		}
+	}
+}
+
+// works is a registry of threads that do n steps, and sleep in between. Calls wait for what is called before them, if there is something.
+func works(t testing.TB, l *ledger, pause time.Duration, before ...func(step int)) *durable.Registry {
 	r := durable.NewRegistry()
 	register(t, r, "work", func(th *durable.Thread, n int) (int, error) {
 		sum := 0
 		for i := range n {
 			v, err := durable.Do(th, fmt.Sprint("step ", i), func(c durable.Call) (int, error) {
-				if i == 20 && len(gate) > 0 {
-					<-gate[0]
+				for _, f := range before {
+					f(i)
 				}
 				l.Lock()
 				defer l.Unlock()
@@ -261,7 +292,7 @@ func TestADeadKeepersThreadsGoOnAtAnother(t *testing.T) {
 	s := server(t)
 	l := newLedger()
 	gate := make(chan struct{})
-	a := open(t, s.URL(), works(t, l, time.Millisecond, gate))
+	a := open(t, s.URL(), works(t, l, time.Millisecond, stopAt20(gate)))
 	t.Cleanup(func() { close(gate) })
 	b := open(t, s.URL(), works(t, l, time.Millisecond))
 	until(t, "b hears of a", func() bool { return b.store.Stats().Members == 1 })
@@ -432,13 +463,13 @@ func TestRoomLimitsWhatIsTaken(t *testing.T) {
 	now, most := 0, 0
 	r := works(t, l, 0)
 	register(t, r, "busy", func(th *durable.Thread, n int) (int, error) {
-		durable.Sleep(th, "until it is given back", 200*time.Millisecond)
+		durable.Await[int](th, "go")
 		return durable.Do(th, "work", func(durable.Call) (int, error) {
 			mu.Lock()
 			now++
 			most = max(most, now)
 			mu.Unlock()
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond) // so that more would meet
 			mu.Lock()
 			now--
 			mu.Unlock()
@@ -452,6 +483,11 @@ func TestRoomLimitsWhatIsTaken(t *testing.T) {
 		}
 	}
 	until(t, "all are given back", func() bool { return starter.store.Stats().Trees == 0 })
+	for i := range 30 {
+		if err := starter.Signal(fmt.Sprint("b", i), "go", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
 	small := open(t, s.URL(), r, func(o *jetstream.Options) { o.Room = 3 })
 	for i := range 30 {
 		if got, err := durable.ResultOf[int](within(t), starter.Keeper, fmt.Sprint("b", i)); got != i || err != nil {
@@ -532,7 +568,7 @@ func TestACheckpointShortensTheStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "it waits", func() bool { return a.store.Stats().Released > 0 })
-	if n := a.store.MessagesForTest(t.Context()); n == 0 || n > 5 {
+	if n := a.store.MessagesForTest(t.Context()); n == 0 || n > 30 { // of 300
 		t.Errorf("%d messages", n)
 	}
 	b := open(t, s.URL(), r)
