@@ -469,7 +469,7 @@ func TestRoomLimitsWhatIsTaken(t *testing.T) {
 			now++
 			most = max(most, now)
 			mu.Unlock()
-			time.Sleep(20 * time.Millisecond) // so that more would meet
+			time.Sleep(50 * time.Millisecond) // so that more would meet
 			mu.Lock()
 			now--
 			mu.Unlock()
