@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 	"weak"
 
 	"github.com/vtscope/vtscope/runtime/continuation"
@@ -543,13 +544,15 @@ func collectedBody(big *[1024]byte, p *continuation.Prompt) {
 }
 
 func collected(is func() bool) bool {
-	for range 20 {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // the goroutine of one that was closed may be about to end
 		runtime.GC()
 		if is() {
 			return true
 		}
+		if time.Now().After(deadline) {
+			return false
+		}
 	}
-	return false
 }
 
 // CT-20: suspends in a hot loop keep many locals of all kinds.

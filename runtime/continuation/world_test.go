@@ -96,13 +96,21 @@ func gone(t *testing.T, function string) {
 	t.Helper()
 	function = "continuation_test." + function
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		all := make([]byte, 1<<20)
-		all = all[:runtime.Stack(all, true)]
-		if !strings.Contains(string(all), function) {
+		all := stacks()
+		if !strings.Contains(all, function) {
 			return
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("a goroutine is left in %s:\n%s", function, all)
+		}
+	}
+}
+
+// stacks returns those of all goroutines, however many there are.
+func stacks() string {
+	for buf := make([]byte, 1<<20); ; buf = make([]byte, 2*len(buf)) {
+		if n := runtime.Stack(buf, true); n < len(buf) {
+			return string(buf[:n])
 		}
 	}
 }
