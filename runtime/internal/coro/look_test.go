@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -21,10 +22,15 @@ func TestLookout(t *testing.T) {
 	var mu sync.Mutex
 	mu.Lock()
 	stop := make(chan struct{})
+	var slept atomic.Bool // it was seen
 	for name, f := range map[string]func(){
 		"receive": func() { <-stop },
 		"mutex":   func() { mu.Lock(); defer mu.Unlock() },
-		"sleep":   func() { time.Sleep(200 * time.Millisecond) },
+		"sleep": func() {
+			for !slept.Load() {
+				time.Sleep(20 * time.Millisecond)
+			}
+		},
 	} {
 		g, done := make(chan uintptr), make(chan struct{})
 		go func() {
@@ -48,6 +54,7 @@ func TestLookout(t *testing.T) {
 		if name == "mutex" {
 			mu.Unlock()
 		}
+		slept.Store(name == "sleep")
 		<-done
 	}
 }
