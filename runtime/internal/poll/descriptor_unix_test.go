@@ -371,7 +371,7 @@ func play(t *testing.T, ends []*end, each ...func(round int) error) {
 	go func() { join(t, threads...); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(30*time.Second + time.Duration(rounds())*100*time.Microsecond):
+	case <-time.After(5*time.Minute + time.Duration(rounds())*100*time.Microsecond):
 		t.Error("the ball is lost")
 		for _, e := range ends {
 			e.Close()
