@@ -47,7 +47,7 @@ func amongBoth(t *testing.T, f func(t *testing.T, a, b kind)) {
 	}
 }
 
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // until waits for a condition.
 func until(t testing.TB, what string, is func() bool) {
