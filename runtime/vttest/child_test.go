@@ -83,7 +83,7 @@ var childTests = []testing.InternalTest{
 // child executes some of childTests, and returns what it has printed.
 func child(t *testing.T, args ...string) (output string, code int) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"-test.timeout=60s", "-test.v"}, args...)...)
+	cmd := exec.Command(os.Args[0], append([]string{"-test.timeout=5m", "-test.v"}, args...)...)
 	cmd.Env = append(os.Environ(), childEnv+"=1", "VTSCOPE=off") // its flight file would outlive it
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {

@@ -95,16 +95,18 @@ func TestNoPinAllowsFunctions(t *testing.T) {
 }
 
 func TestNoLeakFailsATestThatLeavesThreadsAndTellsWhereTheyAre(t *testing.T) {
-	vttest.SetLeakPatience(t, 200*time.Millisecond)
+	vttest.SetLeakPatience(t, 200*time.Millisecond) // all of which passes, since one stays
 	var left *vthread.Thread
 	before := vthread.Start(func() { vthread.Park() })
 	found := judged(t, func(j testing.TB) { vttest.NoLeak(j) }, func() {
 		left = vthread.Builder{Name: "left"}.Start(park)
-		vthread.Start(func() { vthread.Sleep(10 * time.Millisecond) }) // ends in time
+		awaitState(t, left, flight.StateParked)
+		vthread.Start(func() {}).Join()
 	})
 	if len(found) != 1 || !strings.Contains(found[0], fmt.Sprintf(`thread #%d "left" is left, parked:`, left.ID())) || !strings.Contains(found[0], "vttest_test.park helpers_test.go:") {
 		t.Errorf("got %q", found)
 	}
+	vttest.SetLeakPatience(t, 5*time.Minute)
 	found = judged(t, func(j testing.TB) { vttest.NoLeak(j) }, func() {
 		vthread.Start(func() { vthread.Sleep(10 * time.Millisecond) })
 	})
