@@ -161,7 +161,7 @@ func TestManyThreadsAwaitAtATime(t *testing.T) {
 		for i := range n {
 			threads = append(threads, b.Start(func() {
 				for range 3 {
-					switch v, err := vthread.AwaitFor(20*time.Second, func(d done) { callbacks <- func() { d(i, nil); d(-1, nil) } }); {
+					switch v, err := vthread.AwaitFor(5*time.Minute, func(d done) { callbacks <- func() { d(i, nil); d(-1, nil) } }); {
 					case err != nil || v != i:
 						t.Errorf("thread %d: got %d, %v", i, v, err)
 					default:

@@ -432,7 +432,7 @@ func TestATaskThatWaitsForItselfIsToldSo(t *testing.T) {
 	})
 	p.Complete(f)
 	var panicked *vthread.Panic
-	if _, err := f.GetFor(10 * time.Second); !errors.As(err, &panicked) || !strings.Contains(fmt.Sprint(panicked.Value), "own task") {
+	if _, err := f.GetFor(2 * time.Minute); !errors.As(err, &panicked) || !strings.Contains(fmt.Sprint(panicked.Value), "own task") {
 		t.Errorf("got %v, want a panic", err)
 	}
 }

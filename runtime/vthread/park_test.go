@@ -67,7 +67,7 @@ func TestFailNowOnAThreadFailsItsTestAndNothingHangs(t *testing.T) {
 		}).Join()
 		return
 	}
-	c := exec.Command(os.Args[0], "-test.run=^TestFailNowOnAThread", "-test.v", "-test.timeout=20s")
+	c := exec.Command(os.Args[0], "-test.run=^TestFailNowOnAThread", "-test.v", "-test.timeout=5m")
 	c.Env = append(os.Environ(), failing+"=1", "VTSCOPE=private")
 	out, err := c.CombinedOutput()
 	var exit *exec.ExitError

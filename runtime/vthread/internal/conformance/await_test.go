@@ -14,7 +14,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen; a race detector on a busy machine takes a lot of it.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // await waits until f holds. It may be called on a goroutine and on a thread. It fails the test, with a thread dump, when f
 // does not hold in time.

@@ -3,7 +3,6 @@ package conformance_test
 import (
 	"errors"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -163,9 +162,8 @@ func TestAClosedSchedulerLeavesNoCarrier(t *testing.T) {
 
 // carriers returns the stacks of all goroutines of schedulers and of places, by their first line's number.
 func carriers() map[string]string {
-	buf := make([]byte, 1<<20)
 	all := map[string]string{}
-	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+	for stack := range strings.SplitSeq(goroutines(), "\n\n") {
 		number, _, _ := strings.Cut(stack, " [")
 		for _, of := range []string{
 			"runtime/sched.(*ForkJoin).watch", "runtime/sched.(*worker).run",

@@ -51,20 +51,22 @@ func TestAYieldLetsTheOtherGoUnlessItIsPinned(t *testing.T) {
 			}
 			b := onOneCarrier(t)
 			var d diary
-			b.Start(func() {
-				var both []*vthread.Thread
-				for _, who := range []string{"A", "B"} {
-					both = append(both, b.Start(w.pinned(func() {
-						for range 3 {
-							d.write(who)
-							vthread.Yield()
-						}
-					})))
-				}
-				for _, th := range both {
-					th.Join()
-				}
-			}).Join()
+			var queued atomic.Bool // What a thread starts may get out of its turn when its carrier is given no processor.
+			holder := b.Start(func() { spins(&queued) })
+			await(t, "the carrier is held", func() bool { return holder.State() == flight.StateMounted })
+			threads := []*vthread.Thread{holder}
+			for _, who := range []string{"A", "B"} {
+				threads = append(threads, b.Start(w.pinned(func() {
+					for range 3 {
+						d.write(who)
+						vthread.Yield()
+					}
+				})))
+			}
+			queued.Store(true)
+			for _, th := range threads {
+				join(t, th)
+			}
 			if got := d.text.String(); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
