@@ -11,7 +11,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-var patience = 30 * time.Second
+var patience = 2 * time.Minute
 
 // await waits until f holds. It must be called on a goroutine.
 func await(t testing.TB, what string, f func() bool) {

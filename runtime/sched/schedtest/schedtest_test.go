@@ -57,12 +57,13 @@ type torn struct {
 	mu    sync.Mutex
 	n     int
 	queue [2]chan *sched.Task
+	all   map[*sched.Task]bool
 	lost  []func() // each runs a task on the other OS thread
 	ended sync.WaitGroup
 }
 
 func newTorn() *torn {
-	s := &torn{}
+	s := &torn{all: map[*sched.Task]bool{}}
 	for i := range s.queue {
 		s.queue[i] = make(chan *sched.Task, 1<<16)
 		s.ended.Go(func() {
@@ -83,22 +84,25 @@ func (s *torn) Execute(t *sched.Task) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.n++
+	s.all[t] = true
 	s.queue[s.n%2] <- t
 	return nil
 }
 
 // mend moves what is on the wrong OS thread to the other until all threads have ended.
 func (s *torn) mend() {
-	for quiet := 0; quiet < 100; quiet++ {
+	for ended := false; !ended; time.Sleep(time.Millisecond) {
 		s.mu.Lock()
 		lost := s.lost
 		s.lost = nil
+		ended = true
+		for t := range s.all {
+			ended = ended && t.Done()
+		}
 		s.mu.Unlock()
 		for _, f := range lost {
 			f()
-			quiet = 0
 		}
-		time.Sleep(time.Millisecond)
 	}
 	for _, q := range s.queue {
 		close(q)
