@@ -7,6 +7,13 @@ func (fj *ForkJoin) Asleep() bool {
 	return len(fj.mu.idle) == len(fj.all()) && !fj.watching.Load()
 }
 
+// Carriers returns how many there are, or were asked for.
+func (fj *ForkJoin) Carriers() int {
+	fj.mu.Lock()
+	defer fj.mu.Unlock()
+	return len(fj.all()) + fj.mu.starting
+}
+
 // Move gives a parked task another scheduler.
 func Move(t *Task, s Scheduler) { t.sched = s }
 

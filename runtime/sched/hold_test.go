@@ -2,7 +2,6 @@ package sched_test
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -62,47 +61,29 @@ func TestAThreadThatBlocksInGoIsShownPinnedWithItsStack(t *testing.T) {
 		defer release() // else the scheduler could not be closed
 		th := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 2, PinnedAfter: 1})}.Start(block)
 		var hold flight.Hold
-		await(t, what+" seen", func() (ok bool) { hold, ok = held(t, r, th.ID()); return ok })
+		await(t, what+" seen with its stack", func() (ok bool) { // before, it may have waited for a lock of the recorder's
+			hold, ok = held(t, r, th.ID())
+			return ok && stackHas(t, r, hold.Stack, "TestAThreadThatBlocksInGoIsShownPinnedWithItsStack")
+		})
 		if hold.Reason != flight.ReasonPinnedGo {
 			t.Errorf("%s: reason %v", what, hold.Reason)
 		}
-		await(t, what+"'s stack", func() bool {
-			stack, err := r.Stack(hold.Stack)
-			for _, f := range stack.Frames {
-				if strings.Contains(f.Func, "TestAThreadThatBlocksInGoIsShownPinnedWithItsStack") {
-					return err == nil
-				}
-			}
-			return false
-		})
 		release()
 		th.Join()
 		await(t, what+" not seen any more", func() bool { _, ok := held(t, r, th.ID()); return !ok })
-		await(t, what+"'s event", func() bool { return pinnedEvents(t, r, th.ID()) > 0 }) // it comes after that
-		if n := pinnedEvents(t, r, th.ID()); n != 1 {
+		there := func() (n int) {
+			for _, e := range eventsOf(t, r, th.ID(), flight.EventPinned) {
+				if e.Stack == hold.Stack {
+					n++
+				}
+			}
+			return n
+		}
+		await(t, what+"'s event", func() bool { return there() > 0 }) // it comes after that
+		if n := there(); n != 1 {
 			t.Errorf("%s: %d pinned events, want 1", what, n)
 		}
 	}
-}
-
-func pinnedEvents(t *testing.T, r *flight.Reader, id flight.ThreadID) (n int) {
-	t.Helper()
-	rings, err := r.Rings()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range rings {
-		evs, _, _, err := r.Events(row.Index, 0, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range evs {
-			if e.Kind == flight.EventPinned && e.Thread == id && e.Code == flight.ReasonPinnedGo {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 func TestAThreadThatComputesIsNotShownPinned(t *testing.T) {

@@ -19,7 +19,7 @@ func TestWhoNeedNotWaitLetsOthersGoOn(t *testing.T) {
 			if err := b.Start(func() {
 				other := b.Start(func() { ran.Store(true) })
 				for began := time.Now(); !ran.Load(); {
-					if time.Since(began) > 20*time.Second {
+					if time.Since(began) > 2*time.Minute {
 						t.Error("the other thread was not executed meanwhile")
 						break
 					}
@@ -35,36 +35,33 @@ func TestWhoNeedNotWaitLetsOthersGoOn(t *testing.T) {
 
 // TestToLetOthersGoOnAddsNoCarriers: without it each of the threads holds the only carrier, and the watchdog adds one for each.
 func TestToLetOthersGoOnAddsNoCarriers(t *testing.T) {
-	monopolies := func() uint64 {
-		fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1})
-		b := vthread.Builder{Scheduler: fj}
-		var all []*vthread.Thread
-		var stop atomic.Bool
-		var rounds [10]atomic.Int64
-		for i := range rounds {
-			all = append(all, b.Start(func() {
-				for !stop.Load() {
-					rounds[i].Add(1)
-					sched.Current().Pace(0)
-				}
-			}))
-		}
-		for i := range rounds {
-			await(t, "each of the threads goes on", func() bool { return rounds[i].Load() > 10_000 })
-		}
-		stop.Store(true)
-		for _, th := range all {
-			th.Join()
-		}
-		return fj.Stats().Figures[flight.FigureMonopolies]
+	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1})
+	b := vthread.Builder{Scheduler: fj}
+	var all []*vthread.Thread
+	var stop atomic.Bool
+	var rounds [10]atomic.Int64
+	for i := range rounds {
+		all = append(all, b.Start(func() {
+			for !stop.Load() {
+				rounds[i].Add(1)
+				sched.Current().Pace(0)
+			}
+		}))
 	}
-	// A carrier that the system gave no processor for some ticks looks as if it were held: on a busy machine that is so now and then, and never each time.
-	n := monopolies()
-	for tries := 1; n > 2 && tries < 10; tries++ {
-		n = min(n, monopolies())
+	for i := range rounds {
+		await(t, "each of the threads goes on", func() bool { return rounds[i].Load() > 10_000 })
 	}
-	if n > 2 {
-		t.Errorf("%d monopolies, want none", n)
+	stop.Store(true)
+	for _, th := range all {
+		th.Join()
+	}
+	// A carrier that the system gave no processor for some ticks looks as if it were held, whatever its thread does: up to three did among 769 switches of a
+	// busy machine. Where threads hold their carriers each does, and there are about ten switches in all.
+	got := fj.Stats().Figures
+	n, switches := got[flight.FigureMonopolies], got[flight.FigureSwitches]
+	t.Logf("%d monopolies in %d switches", n, switches)
+	if n > switches/16 || switches < 100 {
+		t.Errorf("%d monopolies in %d switches, want next to none in many", n, switches)
 	}
 }
 

@@ -233,34 +233,34 @@ func TestAPinnedCannotBeClosedByItsThreads(t *testing.T) {
 
 // L2: routines of a crowd end on the carrier, and threads that are parked meanwhile are not harmed.
 func TestRoutinesOfAPinnedEndWithIt(t *testing.T) {
-	before := runtime.NumGoroutine()
-	p, err := sched.NewPinned(sched.PinnedOptions{Carriers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := vthread.Builder{Scheduler: p}
-	var all sync.WaitGroup
-	const n = 2000
-	var threads [n]*vthread.Thread
-	all.Add(n)
-	for i := range threads {
-		threads[i] = b.Start(func() {
-			all.Done()
-			vthread.Park()
-			if i%10 == 0 {
-				runtime.Goexit()
-			}
-		})
-	}
-	all.Wait()
-	for _, th := range threads {
-		th.Unpark()
-	}
-	for _, th := range threads {
-		th.Join()
-	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
-	await(t, "the end of the goroutines", func() bool { return runtime.NumGoroutine() <= before })
+	leavesNoGoroutine(t, func() {
+		p, err := sched.NewPinned(sched.PinnedOptions{Carriers: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := vthread.Builder{Scheduler: p}
+		var all sync.WaitGroup
+		const n = 2000
+		var threads [n]*vthread.Thread
+		all.Add(n)
+		for i := range threads {
+			threads[i] = b.Start(func() {
+				all.Done()
+				vthread.Park()
+				if i%10 == 0 {
+					runtime.Goexit()
+				}
+			})
+		}
+		all.Wait()
+		for _, th := range threads {
+			th.Unpark()
+		}
+		for _, th := range threads {
+			th.Join()
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

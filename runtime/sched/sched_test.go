@@ -47,41 +47,44 @@ func TestBadOptionsAreErrors(t *testing.T) {
 	}
 }
 
+// inTurn executes functions on threads of a scheduler that has one carrier, which goes to them in this order: it is held until all are queued, by a
+// goroutine. What a thread starts would be in the hand-off slot first, and from there the watchdog takes it out of its turn when the carrier is given no
+// processor for a while (W3).
+func inTurn(t *testing.T, b vthread.Builder, fs ...func()) {
+	t.Helper()
+	var queued atomic.Bool
+	holder := b.Start(func() {
+		for !queued.Load() {
+			runtime.Gosched()
+		}
+	})
+	await(t, "the carrier is held", func() bool { return holder.State() == flight.StateMounted })
+	var threads []*vthread.Thread
+	for _, f := range fs {
+		threads = append(threads, b.Start(f))
+	}
+	queued.Store(true)
+	for _, th := range append(threads, holder) {
+		returns(t, "a thread", th.Join)
+	}
+}
+
 // YD-01
 func TestYieldLetsTheOtherReadyThreadRun(t *testing.T) {
-	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1})
-	b := vthread.Builder{Scheduler: fj}
-	for {
-		var got strings.Builder
-		longest := time.Duration(0) // that the carrier was not given a processor
-		last := time.Now()
-		step := func(who string) {
-			now := time.Now()
-			longest, last = max(longest, now.Sub(last)), now
-			got.WriteString(who)
-		}
-		b.Start(func() {
-			var ts []*vthread.Thread
-			for _, who := range []string{"A", "B", "C"} {
-				ts = append(ts, b.Start(func() {
-					for range 3 {
-						step(who)
-						vthread.Yield()
-					}
-				}))
+	b := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1})}
+	var got strings.Builder
+	var each []func()
+	for _, who := range []string{"A", "B", "C"} {
+		each = append(each, func() {
+			for range 3 {
+				got.WriteString(who)
+				vthread.Yield()
 			}
-			for _, th := range ts {
-				th.Join()
-			}
-			step("")
-		}).Join()
-		if longest > time.Millisecond/2 {
-			continue // the watchdog may have seen the carrier stand still, and taken who was next out of its turn (W3)
-		}
-		if got.String() != "ABCABCABC" {
-			t.Fatalf("got %s, want ABCABCABC", got.String())
-		}
-		return
+		})
+	}
+	inTurn(t, b, each...)
+	if got.String() != "ABCABCABC" {
+		t.Fatalf("got %s, want ABCABCABC", got.String())
 	}
 }
 
@@ -354,35 +357,43 @@ func TestARejectionSurfacesInStart(t *testing.T) {
 }
 
 func TestCloseEndsCarriersAndRoutinesAndRefusesThreads(t *testing.T) {
-	before := runtime.NumGoroutine()
-	fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := vthread.Builder{Scheduler: fj}
-	var ts []*vthread.Thread
-	for i := range 2000 {
-		ts = append(ts, b.Start(func() {
-			vthread.Sleep(time.Duration(i%7) * time.Millisecond)
-			vthread.Yield()
-			if i%50 == 0 {
-				runtime.Goexit()
+	leavesNoGoroutine(t, func() {
+		fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := vthread.Builder{Scheduler: fj}
+		var ts []*vthread.Thread
+		for i := range 2000 {
+			ts = append(ts, b.Start(func() {
+				vthread.Sleep(time.Duration(i%7) * time.Millisecond)
+				vthread.Yield()
+				if i%50 == 0 {
+					runtime.Goexit()
+				}
+			}))
+		}
+		for _, th := range ts {
+			th.Join()
+		}
+		for _, when := range []string{"close", "second close"} {
+			if err := fj.Close(); err != nil {
+				t.Errorf("%s: %v", when, err)
 			}
-		}))
-	}
-	for _, th := range ts {
-		th.Join()
-	}
-	if err := fj.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := fj.Close(); err != nil {
-		t.Errorf("second close: %v", err)
-	}
-	await(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= before+2 })
-	if err := b.Unstarted(func() {}).Start(); !errors.Is(err, sched.ErrClosed) {
-		t.Errorf("start on a closed scheduler: %v, want ErrClosed", err)
-	}
+		}
+		if err := b.Unstarted(func() {}).Start(); !errors.Is(err, sched.ErrClosed) {
+			t.Errorf("start on a closed scheduler: %v, want ErrClosed", err)
+		}
+	})
+}
+
+// leavesNoGoroutine calls f twice, since some goroutines are started once and stay, and waits until there are no more than before the second time.
+func leavesNoGoroutine(t *testing.T, f func()) {
+	t.Helper()
+	f()
+	before := runtime.NumGoroutine()
+	f()
+	await(t, "the end of the goroutines", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 func TestIdleCarriersSleep(t *testing.T) {

@@ -118,20 +118,15 @@ func oneAtATime(t *testing.T, test func(*testing.T, vthread.Builder)) {
 func TestYieldsOfThreadsThatShareACarrierTakeTurns(t *testing.T) {
 	oneAtATime(t, func(t *testing.T, b vthread.Builder) {
 		var got strings.Builder
-		returns(t, "the parent", b.Start(func() {
-			var threads []*vthread.Thread
-			for _, who := range []string{"A", "B"} {
-				threads = append(threads, b.Start(func() {
-					for range 3 {
-						got.WriteString(who)
-						vthread.Yield()
-					}
-				}))
+		each := func(who string) func() {
+			return func() {
+				for range 3 {
+					got.WriteString(who)
+					vthread.Yield()
+				}
 			}
-			for _, th := range threads {
-				th.Join()
-			}
-		}).Join)
+		}
+		inTurn(t, b, each("A"), each("B"))
 		if got.String() != "ABABAB" {
 			t.Errorf("got %s, want ABABAB", got.String())
 		}
