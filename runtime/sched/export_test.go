@@ -17,14 +17,15 @@ func (fj *ForkJoin) Carriers() int {
 // Move gives a parked task another scheduler.
 func Move(t *Task, s Scheduler) { t.sched = s }
 
-// UnparkHalfway is [Task.Unpark] of a task that is pinned, by somebody who is kept from it halfway.
-func UnparkHalfway(t *Task, meanwhile func()) {
+// UnparkHalfway is [Task.Unpark] of a task that is pinned, by somebody who is kept from it halfway. It reports whether the task is pinned.
+func UnparkHalfway(t *Task, meanwhile func()) bool {
 	w := t.word.Load()
 	if w&stateMask != blocked || !t.word.CompareAndSwap(w, w&^lowMask|runnable) {
-		panic("sched: the task is not pinned")
+		return false
 	}
 	meanwhile()
 	t.unblock(w, Current())
+	return true
 }
 
 // Expire makes the time of a task that is parked for some time be over.
@@ -44,6 +45,9 @@ func Expire(t *Task) {
 	default:
 	}
 }
+
+// Fired reports whether the timer of a task has looked at it since it was armed.
+func Fired(t *Task) bool { return t.timer.fired.Load() }
 
 // RetireIdle ends the idle routines that all schedulers share, as far as that is possible.
 func RetireIdle() { routines.retire(func() int { return routines.mu.n }) }

@@ -88,7 +88,7 @@ func (t *Task) UnparkOn(s Scheduler) error {
 		}
 		if t.refused(w, flight.ReasonNone) {
 			if m != nil && m.fired.Load() {
-				_ = t.Unpark() // while it was not parked, and so in vain
+				_ = t.Unpark() // while it was not parked, and so in vain; t takes it for a permit
 			}
 			return err
 		}

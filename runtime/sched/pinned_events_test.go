@@ -132,10 +132,12 @@ func TestAPinnedParkIsNoOperationOfGosWhileItIsBeingEnded(t *testing.T) {
 	fj := newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, PinnedAfter: 1})
 	th := vthread.Builder{Scheduler: fj}.Start(func() { pinnedWait(func() { vthread.Park() }) })
 	await(t, "it is pinned", func() bool { return th.State() == flight.StatePinned })
-	sched.UnparkHalfway(th.Task(), func() {
+	if !sched.UnparkHalfway(th.Task(), func() {
 		before := fj.StoodFor()
 		await(t, "the watchdog looks a few times", func() bool { return fj.StoodFor() > before+3 })
-	})
+	}) {
+		t.Fatal("it is not pinned any more")
+	}
 	th.Join()
 	if err := fj.Close(); err != nil { // then the watchdog has told all that it knows
 		t.Fatal(err)

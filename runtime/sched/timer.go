@@ -17,6 +17,8 @@ import (
 //	    has become paused. So one of them sees the other, and the move from paused to runnable decides who
 //	    submits the task.
 //	M2  The number in the task's word (K5) was taken when the timer was armed; a later park has another.
+//	M3  ended is written by whoever has moved the task from paused or blocked to runnable for the timer, before the task goes on. A timer that fires after
+//	    somebody else has done that, and before the task goes on, has not ended the park: then the permit was for that one.
 type timer struct {
 	task   *Task
 	entry  uint32 // the number of its newest entry in the heap; guarded by timers.mu, as queued is
@@ -24,6 +26,7 @@ type timer struct {
 	park   uint32 // the number of the park, in its place in the word
 	was    uint32 // the word of the task that it has just made runnable, and owns
 	fired  atomic.Bool
+	ended  bool // it has ended the park; see M3
 	armed  bool // the task's own
 
 	bubbled *time.Timer   // instead of the heap, for threads in a synctest bubble; guarded by timers.mu
@@ -71,6 +74,7 @@ func After(d time.Duration) time.Duration {
 // arm starts the timer for the park of t that is about to begin.
 func (m *timer) arm(t *Task, when time.Duration, park uint32) {
 	m.fired.Store(false)
+	m.ended = false
 	m.park = park
 	m.armed = true
 	if s, ok := t.sched.(*Simulated); ok {
@@ -96,9 +100,9 @@ func (m *timer) arm(t *Task, when time.Duration, park uint32) {
 	timers.add(m, when)
 }
 
-// disarm stops the timer and reports whether it had fired. When it had, the expiry may be under way still, but looks at nothing but the task's
+// disarm stops the timer and reports whether it had ended the park. When it had fired, the expiry may be under way still, but looks at nothing but the task's
 // word, which is of another park (K5) before the timer is armed again.
-func (m *timer) disarm() (fired bool) {
+func (m *timer) disarm() (ended bool) {
 	m.armed = false
 	switch {
 	case m.simulated != nil:
@@ -111,7 +115,7 @@ func (m *timer) disarm() (fired bool) {
 	case !m.fired.Load():
 		timers.remove(m) // waits for an expiry under way
 	}
-	return m.fired.Load()
+	return m.ended
 }
 
 // noteLate records that the timer fires later than it should, if it is much.
@@ -133,11 +137,12 @@ func (m *timer) expire() *Task {
 		switch w & stateMask {
 		case paused:
 			if t.word.CompareAndSwap(w, park|runnable) {
-				m.was = w
+				m.was, m.ended = w, true
 				return t
 			}
 		case blocked:
 			if t.word.CompareAndSwap(w, park|runnable) {
+				m.ended = true
 				t.unblock(w, nil)
 				return nil
 			}
@@ -150,7 +155,11 @@ func (m *timer) expire() *Task {
 // firedBefore reports whether the timer fired before the caller moved t to the word w, paused or blocked; then the
 // caller has moved it back to runnable, and owns it again (M1).
 func (m *timer) firedBefore(t *Task, w uint32) bool {
-	return m.fired.Load() && t.word.CompareAndSwap(w, w&^lowMask|runnable)
+	if !m.fired.Load() || !t.word.CompareAndSwap(w, w&^lowMask|runnable) {
+		return false
+	}
+	m.ended = true
+	return true
 }
 
 // timers holds all armed timers but those of synctest bubbles. One goroutine serves them.
