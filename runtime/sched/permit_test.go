@@ -1,7 +1,9 @@
 package sched_test
 
 import (
+	"context"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,5 +66,49 @@ func TestAPermitThatComesToAPinnedThreadJustBeforeTheEndOfTheTimeIsKept(t *testi
 		if lost {
 			t.Errorf("%s: the permit is lost", name)
 		}
+	}
+}
+
+// An endingContext has ended, and is about to tell it.
+type endingContext struct {
+	context.Context
+	ended atomic.Bool
+}
+
+func (c *endingContext) Done() <-chan struct{} { return make(chan struct{}) }
+
+func (c *endingContext) Err() error {
+	if c.ended.Load() {
+		return errRefused
+	}
+	return nil
+}
+
+func TestAPermitThatComesWhenTheContextIsAboutToTellItsEndIsKept(t *testing.T) {
+	e := make(executor, 10)
+	ctx := &endingContext{Context: t.Context()}
+	th := vthread.Builder{Scheduler: e}.Start(func() {
+		w := sched.NewWaiter(sched.Current())
+		if err := w.WaitWithin(sched.Limits{Context: ctx}, sched.Pause{State: flight.StateWaiting}); err != errRefused {
+			t.Errorf("got %v, want the cause of the context", err)
+		}
+		vthread.Park()
+	})
+	run := func() {
+		t.Helper()
+		if err := (<-e).Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run()
+	ctx.ended.Store(true)
+	if err := th.Unpark(); err != nil {
+		t.Fatal(err)
+	}
+	run()
+	if got := th.State(); got != flight.StateDone {
+		t.Errorf("it is %v, want done: the permit is lost", got)
+		th.Unpark()
+		run()
 	}
 }

@@ -113,7 +113,7 @@ func (w *Waiter) WaitWithin(l Limits, p Pause) (err error) {
 		stop = context.AfterFunc(l.Context, func() { _ = t.Unpark() })
 	}
 	when := l.Until
-	permit := false
+	permit, ended := false, false
 	for w.state.Load() == waiting {
 		if err = l.reached(t, when); err != nil {
 			if w.state.CompareAndSwap(waiting, left) {
@@ -136,10 +136,18 @@ func (w *Waiter) WaitWithin(l Limits, p Pause) (err error) {
 			}
 		}
 		// What woke t, if it had waited: the waker, a limit, or else somebody's permit. See [Task.Interrupt] for two at once.
-		permit = permit || had || !expired && w.state.Load() == waiting && !l.ended(t)
+		switch {
+		case had:
+			permit = true
+		case expired || w.state.Load() != waiting:
+		case l.ended(t):
+			ended = true
+		default:
+			permit = true
+		}
 	}
-	if stop != nil {
-		stop()
+	if stop != nil && stop() && ended && err != nil && err != ErrInterrupted && err != ErrTimeout {
+		permit = true // the context has ended, and was about to unpark t: it was somebody else
 	}
 	if permit {
 		t.keepPermit()
