@@ -114,7 +114,8 @@ func search(g uintptr) (at layout, end uintptr, ok bool) {
 	frames, states, starts := 0, 0, 0
 	var buf [32]uintptr
 	var pcs []uintptr
-	for i := uintptr(2); i < gWords; i++ {
+	// Before are the bounds of the stack and its guards. Those point into it, to where others may have left what looks as frames.
+	for i := uintptr(4); i < gWords; i++ {
 		off := i * unsafe.Sizeof(g)
 		if v := peek(g + off); v >= lo && v < hi {
 			if n := walk(v, lo, hi, buf[:]); leadsTo(buf[:n], ".suspendToBeSeen") {

@@ -48,7 +48,7 @@ func TestALayoutThatIsNotTheOnlyOneIsNotTrusted(t *testing.T) {
 	}
 	const word = unsafe.Sizeof(suspended)
 	none := func(g *[gWords]uintptr) uintptr { // the first word that means nothing to a search
-		for i := uintptr(2); i < gWords; i++ {
+		for i := uintptr(4); i < gWords; i++ {
 			if off := i * word; g[i] == 0 && off != at.status/word*word {
 				return off
 			}
@@ -78,6 +78,29 @@ func TestALayoutThatIsNotTheOnlyOneIsNotTrusted(t *testing.T) {
 		}
 		runtime.KeepAlive(g)
 	}
+}
+
+// A goroutine may have the stack of one that has ended. What that has left where a guard points may lead to frames, too.
+func TestTheGuardsOfAStackAreNoFramePointers(t *testing.T) {
+	mustSee(t)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which would shrink the stack meanwhile
+	var suspended uintptr
+	next, stop := iter.Pull(func(yield func(struct{}) bool) { suspendToBeSeen(&suspended, yield) })
+	defer stop()
+	next()
+	at, _, ok := search(suspended)
+	if !ok {
+		t.Fatal("found nothing")
+	}
+	g := new([gWords]uintptr)
+	look(suspended, g[:])
+	for guard := 2; guard <= 3; guard++ {
+		g[guard] = g[at.bp/unsafe.Sizeof(suspended)]
+	}
+	if again, _, ok := search(uintptr(unsafe.Pointer(g))); !ok || again != at {
+		t.Errorf("got %+v, %v, want %+v", again, ok, at)
+	}
+	runtime.KeepAlive(g)
 }
 
 // BenchmarkLook is what the watchdog pays for a carrier that stands still, and the process once.
