@@ -98,9 +98,7 @@ func TestBothPartnersTakeTheirTurnsAtAnyDepth(t *testing.T) {
 			t.Errorf("%v: got %d turns, want 3", s, turns)
 		}
 		for impl, w := range map[string]work{"threads": s.threads, "goroutines": s.goroutines} {
-			if d := w(3); d <= 0 || d > 20*time.Second {
-				t.Errorf("%v, %s: got %v for 3 turns, want a time", s, impl, d)
-			}
+			wantTime(t, fmt.Sprintf("%v, %s", s, impl), 3, w)
 		}
 	}
 }

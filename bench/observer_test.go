@@ -155,7 +155,7 @@ func (p *page) connect() {
 // nextFrame waits for a frame and remembers what it brings.
 func (p *page) nextFrame() {
 	for {
-		p.socket.SetReadDeadline(time.Now().Add(20 * time.Second))
+		p.socket.SetReadDeadline(time.Now().Add(2 * time.Minute))
 		_, message, err := p.socket.ReadMessage()
 		if err != nil {
 			p.tb.Fatal(err)

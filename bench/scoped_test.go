@@ -148,9 +148,7 @@ func TestScopedValuesAreReadAndBound(t *testing.T) {
 	g := scopedGet{depth: 10, threads: 100}
 	g.among(func() {
 		for name, w := range map[string]work{"threads": g.onThread, "goroutines": g.gets, "contexts": g.ofContext} {
-			if d := w(3); d <= 0 || d > 20*time.Second {
-				t.Errorf("%s: got %v for 3, want a time", name, d)
-			}
+			wantTime(t, name, 3, w)
 		}
 	})
 }

@@ -61,7 +61,7 @@ func TestASnapshotSeesTheThreadsOfAStorm(t *testing.T) {
 	}
 	var text bytes.Buffer
 	// The process writes the symbols of its stacks a moment after their first use.
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if err = snapshot(s.pid, &text); err == nil || time.Now().After(deadline) {
 			break
 		}
