@@ -221,7 +221,7 @@ type response struct {
 
 func call(t *testing.T, s served, method, at, body, name string) *response {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, strings.ToUpper(method), s.url+at, strings.NewReader(body))
 	if err != nil {

@@ -118,6 +118,8 @@ func envOf(t testing.TB, addr string, more ...string) otlpenv.Config {
 	t.Helper()
 	m := map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + addr, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_BSP_SCHEDULE_DELAY": "20", "OTEL_BLRP_SCHEDULE_DELAY": "20",
+		// What takes longer is sent again, or given up.
+		"OTEL_EXPORTER_OTLP_TIMEOUT": "600000", "OTEL_BSP_EXPORT_TIMEOUT": "600000", "OTEL_BLRP_EXPORT_TIMEOUT": "600000",
 	}
 	for i := 0; i < len(more); i += 2 {
 		m[more[i]] = more[i+1]

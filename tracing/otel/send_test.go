@@ -55,22 +55,27 @@ func TestACollectorThatIsDownCostsNoTimeAndNoMemory(t *testing.T) {
 	x := newExporter(t, Options{Env: envOf(t, "127.0.0.1:1")}) // nobody listens: a port that was free may be another's at once
 	observe(t, x, scopes(3000))
 	until(t, "an error", func() bool { return x.Stats().Traces.LastError != "" })
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
+	// The second collection takes what pools have kept of the tests before.
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
 	const rounds = 20
 	for range rounds {
 		observe(t, x, scopes(3000))
 	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
+	grown := heap() - before
 	st := x.Stats().Traces
 	// Five batches of 512 are all there is; each may be more than full by one scope's spans.
 	if st.Built > 6*512 || st.Built+st.Dropped != (rounds+1)*3000 || st.Sent != 0 || st.LastError == "" {
 		t.Errorf("got %+v", st)
 	}
 	consistent(t, st)
-	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 8<<20 {
+	if grown > 8<<20 {
 		t.Errorf("the heap has grown by %d bytes", grown)
 	}
 	closes(t, x, 50*time.Millisecond)
@@ -124,7 +129,7 @@ func TestWhenTheCollectorIsBackSoIsTheExporter(t *testing.T) {
 			until(t, "an error", func() bool { return x.Stats().Traces.LastError != "" })
 			stop = start()
 			until(t, "30 sent", func() bool { return x.Stats().Traces.Sent == 30 })
-			closes(t, x, 20*time.Second)
+			closes(t, x, 2*time.Minute)
 			stop()
 			if n := got.Load(); n != 30 {
 				t.Errorf("the collector has %d spans, want 30: nothing is lost that there was room for", n)
@@ -157,7 +162,7 @@ func TestWhatACollectorRefusesIsCounted(t *testing.T) {
 	until(t, "an error", func() bool { return strings.Contains(x.Stats().Traces.LastError, "soon") })
 	set(0, nil)
 	until(t, "11 sent", func() bool { return x.Stats().Traces.Sent == 11 })
-	closes(t, x, 20*time.Second)
+	closes(t, x, 2*time.Minute)
 	consistent(t, x.Stats().Traces)
 	if warned.Load() < 2 {
 		t.Errorf("warned %d times, want of each thing", warned.Load())
@@ -235,7 +240,7 @@ func TestFindingsAndTriggersAreLogRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Fired([]trigger.Firing{{Rule: rule, At: at, What: "3 threads are parked", Evidence: []string{"x", "y"}}}, "/bundle")
-	closes(t, x, 20*time.Second)
+	closes(t, x, 2*time.Minute)
 	c.mu.Lock()
 	var got []string
 	seen := map[string]bool{}

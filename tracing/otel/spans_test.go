@@ -40,7 +40,7 @@ func told(t *testing.T, s *recordingtest.Script, o Options, more ...string) (map
 		t.Fatal(err)
 	}
 	observers[0].(*Spans).Close()
-	closes(t, x, 20*time.Second)
+	closes(t, x, 2*time.Minute)
 	if st := x.Stats().Traces; st.Sent != uint64(len(c.spans())) || st.Waiting != 0 || st.Failed != 0 || st.Built != st.Sent {
 		t.Errorf("got %+v, and %d spans", st, len(c.spans()))
 	}
@@ -354,7 +354,7 @@ func TestAScopeThatIsLargeGoesInSeveralExports(t *testing.T) {
 		c := startCollector(t, "127.0.0.1:0") // it takes 4 MB
 		x := newExporter(t, Options{Env: c.env(t, "OTEL_BSP_MAX_QUEUE_SIZE", "65536"), Parts: parts})
 		observe(t, x, s)
-		closes(t, x, 20*time.Second)
+		closes(t, x, 2*time.Minute)
 		size := 0
 		for _, sp := range c.spans() {
 			size += proto.Size(sp)
@@ -410,7 +410,7 @@ func TestAfterALossWhatLivesOnIsToldAndWhatIsGoneIsCounted(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	closes(t, x, 20*time.Second)
+	closes(t, x, 2*time.Minute)
 	st := x.Stats()
 	if st.Unseen != 1 || st.Lost != 5 || len(c.spans()) != 2 {
 		t.Fatalf("got %+v and %d spans", st, len(c.spans()))
@@ -491,7 +491,7 @@ func TestEachAttributeIsSentAndIsAsTheTableSays(t *testing.T) {
 	o.Reset(tr)
 	e := recording.Event{Kind: flight.EventScopeClose, Arg: 1, Time: ms}
 	o.Event(&e, tr.Apply(&e), tr)
-	closes(t, x, 20*time.Second)
+	closes(t, x, 2*time.Minute)
 	for _, sp := range c.spans() {
 		checkAttributes(t, seen, "scope", values(sp.Attributes))
 	}

@@ -238,13 +238,14 @@ func TestRequestsThatAreNotUnderstoodAreToldWhy(t *testing.T) {
 }
 
 func TestAServerThatWaitsLessThanTheProfileTakesSaysSo(t *testing.T) {
-	server := httptest.NewUnstartedServer(Handler(One(fake{reader(t, flighttest.Spec{Threads: 3}), nil, nil})))
-	server.Config.WriteTimeout = 10 * time.Second
-	server.Start()
-	defer server.Close()
+	h := Handler(One(fake{reader(t, flighttest.Spec{Threads: 3}), nil, nil}))
+	// It is asked without a connection: the server would cut that after this time.
+	ctx := context.WithValue(t.Context(), http.ServerContextKey, &http.Server{WriteTimeout: 10 * time.Second})
 	for _, path := range []string{"threads?seconds=10", "cpu"} {
-		if res, b := get(t, server.URL+Prefix+path); res.StatusCode != 400 || !strings.Contains(string(b), "WriteTimeout") {
-			t.Errorf("%s: got %s and %q", path, res.Status, b)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, Prefix+path, nil))
+		if w.Code != 400 || !strings.Contains(w.Body.String(), "WriteTimeout") {
+			t.Errorf("%s: got %d and %q", path, w.Code, w.Body)
 		}
 	}
 }
