@@ -158,7 +158,7 @@ func (e echoer) connect(conns int, server string) (*program, []net.Conn) {
 	return p, all
 }
 
-// ask sends requests until each connection has been answered and for a quarter of the time to warm up, and then for the time. It returns how many were answered, in which time,
+// ask sends requests until each connection has been answered and for a quarter of the time to warm up, and then for the time, or longer if none was answered in it. It returns how many were answered, in which time,
 // the CPU time of the process, and of the time of each the median and the 99th percentile.
 func (e echoer) ask(t task, server string) answer {
 	p, all := e.connect(t.Crowd, server)
@@ -168,6 +168,7 @@ func (e echoer) ask(t task, server string) answer {
 		ending
 	)
 	var phase atomic.Int32
+	var answered atomic.Bool // while it is measured
 	took := make([][]int64, t.Crowd)
 	var warm, ended sync.WaitGroup
 	warm.Add(t.Crowd)
@@ -191,6 +192,9 @@ func (e echoer) ask(t task, server string) answer {
 				}
 				switch phase.Load() {
 				case measuring:
+					if took[i] == nil {
+						answered.Store(true)
+					}
 					took[i] = append(took[i], int64(d))
 				case ending:
 					return
@@ -205,14 +209,17 @@ func (e echoer) ask(t task, server string) answer {
 	time.Sleep(t.Until / 4)
 	began := time.Now()
 	phase.Store(measuring)
-	used := cpuOf(func() { time.Sleep(t.Until) })
+	used := cpuOf(func() {
+		for time.Sleep(t.Until); !answered.Load() && time.Since(began) < time.Minute; time.Sleep(t.Until) {
+		}
+	})
 	phase.Store(ending)
 	d := time.Since(began)
 	ended.Wait()
 	closeAll(p, all)
 	each := slices.Concat(took...)
 	if len(each) == 0 {
-		panic(fmt.Sprintf("no request of %d connections was answered in %v", t.Crowd, t.Until))
+		panic(fmt.Sprintf("no request of %d connections was answered in %v", t.Crowd, d))
 	}
 	slices.Sort(each)
 	return answer{int64(len(each)), int64(d), int64(used), each[len(each)/2], each[len(each)*99/100]}
