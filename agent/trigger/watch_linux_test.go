@@ -86,6 +86,9 @@ func TestEachRuleComesTrueOnAFixtureThatShowsIt(t *testing.T) {
 					c.first(child)
 				}
 			})
+			for strings.HasPrefix(c.evidence, "in ") && strings.Contains(strings.Join(f.Evidence, "\n"), ", in 0x") {
+				f = watch(t, r, c.rule, nil) // the process names its functions a moment after they have waited
+			}
 			if !strings.Contains(f.What, c.what) || !strings.Contains(strings.Join(f.Evidence, "\n"), c.evidence) || f.Rule.String() != c.rule {
 				t.Errorf("got %q: %q and %q; want %q and %q", f.Rule, f.What, f.Evidence, c.what, c.evidence)
 			}

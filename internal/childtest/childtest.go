@@ -221,13 +221,19 @@ func Threads(t testing.TB, r *flight.Reader) (all []flight.ThreadRow) {
 }
 
 // Functions returns the names of a thread's functions, the innermost first; none for a thread without a
-// stack.
+// stack. The process writes them a moment after the stack: it waits for them.
 func Functions(t testing.TB, r *flight.Reader, row flight.ThreadRow) (names []string) {
 	t.Helper()
 	if row.Stack == 0 {
 		return nil
 	}
 	stack, err := r.Stack(row.Stack)
+	for deadline := time.Now().Add(patience); err == nil && stack.Unsymbolised > 0; stack, err = r.Stack(row.Stack) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d frames have no name after %v", stack.Unsymbolised, len(stack.Frames), patience)
+		}
+		time.Sleep(time.Millisecond)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,10 @@ const spinner = "STALL_SPINNER"
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(spinner); name != "" {
+		var done atomic.Bool
 		for range 2 {
 			go func() {
-				for {
+				for !done.Load() {
 				}
 			}()
 		}
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 				break
 			}
 		}
+		done.Store(true)
 		os.Stdout.WriteString("spun\n")
 		os.Exit(3)
 	}
