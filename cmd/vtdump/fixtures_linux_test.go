@@ -18,8 +18,13 @@ func fixture(t *testing.T, name string, args ...string) (path string, child *chi
 	t.Helper()
 	child = childtest.Start(t, "./fixtures/"+name, append(args, "-exit-with-stdin")...)
 	child.WaitFor(regexp.MustCompile(name + `: .*; pid \d+; try: vtdump`))
-	return child.Flight().Process().Path, child
+	r := child.Flight()
+	childtest.AwaitNames(t, r)
+	return r.Process().Path, child
 }
+
+// namesAll reports whether no function of a document is without its name, which the process writes a moment after the stack.
+func namesAll(doc string) bool { return !strings.Contains(doc, `"func": "0x`) }
 
 // links returns what the members of the deadlocks are, "NAME ROLE, wants KIND NAME" each.
 func (d *waitsDoc) links() map[string]bool {
@@ -95,7 +100,7 @@ func seesFindings(t *testing.T, path string, wanted func(d *findingsDoc) bool, a
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		r = vtdump(t, append([]string{"findings", "--json", path}, args...)...)
 		var d findingsDoc
-		if json.Unmarshal([]byte(r.out), &d) == nil && wanted(&d) {
+		if json.Unmarshal([]byte(r.out), &d) == nil && namesAll(r.out) && wanted(&d) {
 			if r.code != exitFailed {
 				t.Errorf("got exit %d, want 1", r.code)
 			}

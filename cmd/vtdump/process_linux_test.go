@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/childtest"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/flight/flighttest"
 )
@@ -85,6 +86,10 @@ func startAs(t *testing.T, what string) (child *exec.Cmd, stdin io.Closer) {
 	})
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("target: got %q, %v; want ready", line, err)
+	}
+	if r, err := flight.OpenPID(child.Process.Pid); err == nil { // a target may be without a recorder
+		childtest.AwaitNames(t, r)
+		r.Close()
 	}
 	return child, in
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,6 +41,11 @@ func total(p *pprof.Profile, label, value string) (n int64) {
 	return n
 }
 
+// hasNames reports whether all functions have their names.
+func hasNames(p *pprof.Profile) bool {
+	return !slices.ContainsFunc(p.Function, func(f *pprof.Function) bool { return strings.HasPrefix(f.Name, "0x") })
+}
+
 func TestProfilesOfAProcessItsRecordingAndItsRemains(t *testing.T) {
 	child, _ := startAs(t, busyTarget)
 	pid := strconv.Itoa(child.Process.Pid)
@@ -47,12 +53,13 @@ func TestProfilesOfAProcessItsRecordingAndItsRemains(t *testing.T) {
 	t.Chdir(dir)
 	lock := filepath.Join(dir, "lock.pb.gz")
 	var p *pprof.Profile
-	for deadline := time.Now().Add(time.Minute); p == nil || total(p, "", "") == 0 && time.Now().Before(deadline); { // on a busy machine all of a second may be overwritten unread
+	// On a busy machine all of a second may be overwritten unread, and the names of functions are written a moment after their stacks.
+	for deadline := time.Now().Add(time.Minute); p == nil || (total(p, "", "") == 0 || !hasNames(p)) && time.Now().Before(deadline); {
 		r := vtdump(t, "profile", pid, "lock", "--seconds", "1", "-o", lock)
 		if r.code != exitDone || r.out != "" || !strings.HasPrefix(r.errors, "wrote "+lock+": ") {
 			t.Fatalf("got %+v, want a file", r)
 		}
-		if p = readProfile(t, lock); total(p, "", "") == 0 {
+		if p = readProfile(t, lock); total(p, "", "") == 0 || !hasNames(p) {
 			t.Logf("again, since: %s", r.errors)
 		}
 	}

@@ -72,7 +72,7 @@ func seesHolds(t *testing.T, target string) schedulersDoc {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		out = vtdump(t, "scheduler", "--json", target).out
 		doc = schedulersDoc{}
-		if json.Unmarshal([]byte(out), &doc) == nil && len(doc.Schedulers) == 1 {
+		if json.Unmarshal([]byte(out), &doc) == nil && namesAll(out) && len(doc.Schedulers) == 1 {
 			if d := doc.Schedulers[0]; d.Told && d.Figures["held"] >= 2 && d.Reasons["sleep"] == 100 && len(d.Carriers) > 1 && d.Carriers[1].State == "held" {
 				return doc
 			}

@@ -69,7 +69,7 @@ func seesWaits(t *testing.T, target string, wanted func(d *waitsDoc) bool) (wait
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		r = vtdump(t, "waits", "--json", target)
 		var d waitsDoc
-		if json.Unmarshal([]byte(r.out), &d) == nil && wanted(&d) {
+		if json.Unmarshal([]byte(r.out), &d) == nil && namesAll(r.out) && wanted(&d) {
 			return d, r.code
 		}
 	}

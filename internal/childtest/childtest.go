@@ -220,15 +220,31 @@ func Threads(t testing.TB, r *flight.Reader) (all []flight.ThreadRow) {
 	return all
 }
 
-// Functions returns the names of a thread's functions, the innermost first; none for a thread without a
-// stack. The process writes them a moment after the stack: it waits for them.
-func Functions(t testing.TB, r *flight.Reader, row flight.ThreadRow) (names []string) {
+// AwaitNames waits until the process, which must run, has named the functions of all stacks of its threads and locks of now: it does so a moment after it has noted a stack.
+func AwaitNames(t testing.TB, r *flight.Reader) {
 	t.Helper()
-	if row.Stack == 0 {
-		return nil
+	stacks := map[flight.StackID]bool{}
+	for _, row := range Threads(t, r) {
+		stacks[row.Stack] = true
 	}
-	stack, err := r.Stack(row.Stack)
-	for deadline := time.Now().Add(patience); err == nil && stack.Unsymbolised > 0; stack, err = r.Stack(row.Stack) {
+	locks, err := r.Blockers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range locks {
+		stacks[locks[i].Made] = true
+	}
+	delete(stacks, 0)
+	for id := range stacks {
+		named(t, r, id)
+	}
+}
+
+// named returns a stack when all of its functions have names.
+func named(t testing.TB, r *flight.Reader, id flight.StackID) flight.Stack {
+	t.Helper()
+	stack, err := r.Stack(id)
+	for deadline := time.Now().Add(patience); err == nil && stack.Unsymbolised > 0; stack, err = r.Stack(id) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d of %d frames have no name after %v", stack.Unsymbolised, len(stack.Frames), patience)
 		}
@@ -237,7 +253,17 @@ func Functions(t testing.TB, r *flight.Reader, row flight.ThreadRow) (names []st
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range stack.Frames {
+	return stack
+}
+
+// Functions returns the names of a thread's functions, the innermost first; none for a thread without a
+// stack. The process writes them a moment after the stack: it waits for them.
+func Functions(t testing.TB, r *flight.Reader, row flight.ThreadRow) (names []string) {
+	t.Helper()
+	if row.Stack == 0 {
+		return nil
+	}
+	for _, f := range named(t, r, row.Stack).Frames {
 		names = append(names, f.Func)
 	}
 	return names

@@ -133,7 +133,9 @@ func (c *Collector) Reset(t *recording.Tracker) {
 		if reason == flight.ReasonYield {
 			stack = 0 // the record has that of the park before
 		}
-		c.enterLocked(th, t, max(th.Since, known), stack, reason, nil)
+		since := max(th.Since, known)
+		c.mu.at = max(c.mu.at, since) // the time of a state is when its reading began: records that were read later may be of later
+		c.enterLocked(th, t, since, stack, reason, nil)
 		return true
 	})
 }
@@ -354,7 +356,7 @@ func (c *Collector) entryLocked(k key) int32 {
 	return i
 }
 
-// settle counts what goes on up to now, which is not before it was settled last.
+// settle counts what goes on up to now, which is not before it was settled last, nor before any of it began.
 func (y *tally) settle(now time.Duration) {
 	if y.live > 0 {
 		y.spent += float64(uint64(y.live)*uint64(now) - y.begun)

@@ -118,6 +118,32 @@ func TestWhatThreadsDidIsCountedAndTimed(t *testing.T) {
 	}
 }
 
+// A state is of when its reading began: threads whose records were read later may have done since what they do.
+func TestWhoBeganAfterTheStateWasReadHasSpentNothing(t *testing.T) {
+	s := recordingtest.New()
+	c, err := NewCollector(s.Stack, CollectorOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := recording.NewTracker(s)
+	state := func(at time.Duration) {
+		tr.Reset(&recording.State{At: at, Scopes: []recording.Scope{{}}, Threads: []recording.Thread{
+			{ID: 1, State: flight.StateBlocked, Reason: flight.ReasonLock, Since: 5 * ms, Stack: s.At("shop.lock lock.go:2")},
+		}})
+		c.Reset(tr)
+	}
+	state(3 * ms)
+	for range 2 {
+		if m := c.Mark(); len(m.sums) != 1 || m.sums[0].spent != 0 {
+			t.Errorf("got %v, want one that has spent nothing", m.sums)
+		}
+	}
+	state(13 * ms)
+	if m := c.Mark(); len(m.sums) != 1 || m.sums[0].spent != float64(8*ms) {
+		t.Errorf("got %v after a wait of 8 ms", m.sums)
+	}
+}
+
 // Each reason for which threads wait for input or output is a sample of io.
 func TestWaitsForInputAndOutputAreIO(t *testing.T) {
 	s := recordingtest.New()

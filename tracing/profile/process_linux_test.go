@@ -267,6 +267,9 @@ func TestGoToolPprofReadsWhatIsServed(t *testing.T) {
 		_, pins := counted(m, whatPinned)
 		return parks[flight.ReasonLock] > 0 && parks[flight.ReasonSleep] >= 20 && pins >= 3
 	})
+	for _, kind := range []string{"lock", "park", "pinned"} {
+		eventually(t, "names of all functions", func() bool { return !strings.Contains(pprofTool(t, "-top", at+kind), " 0x") })
+	}
 	for _, c := range []struct {
 		args []string
 		want []string
