@@ -46,11 +46,24 @@ func (f *forgetful) mend() {
 	}
 }
 
-// A liar executes what it says it has refused.
-type liar struct{ _ byte }
+// A liar keeps what it says it has refused, and executes it later.
+type liar struct {
+	mu   sync.Mutex
+	kept []*sched.Task
+}
 
-func (*liar) Execute(t *sched.Task) error { go t.Run(); return errors.New("no") }
-func (*liar) mend()                       {}
+func (l *liar) Execute(t *sched.Task) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = append(l.kept, t)
+	return errors.New("no")
+}
+
+func (l *liar) mend() {
+	for _, t := range l.kept {
+		_ = t.Run()
+	}
+}
 
 // A torn scheduler has two OS threads, and runs a task on either of them.
 type torn struct {
