@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/internal/childtest"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/flight/flighttest"
 )
@@ -298,6 +299,7 @@ func TestMemoryHasTheFramesThatWereRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
+	childtest.AwaitNames(t, file)
 	recorded := map[flight.ThreadID]string{}
 	frames := func(s flight.Stack, err error) string {
 		if err != nil {
@@ -347,6 +349,7 @@ func TestMemoryHasTheFramesThatWereRecorded(t *testing.T) {
 func TestThreadsInContinuationsAreMarked(t *testing.T) {
 	pid := start(t, build(t, "./fixtures/parade"), private, "-drivers", "0", "-threads", "40", "-nested", "7")
 	src := attachTo(t, pid, Options{})
+	childtest.AwaitNames(t, dump.FlightReader(src))
 	nested := 0
 	_, err := src.Threads(context.Background(), func(rows []flight.ThreadRow) {
 		for _, r := range rows {
