@@ -34,18 +34,26 @@ func TestALookoutWithoutALayoutKnowsNothing(t *testing.T) {
 	}
 }
 
-// A layout is trusted only if there is one of everything: here the g of a suspended coroutine, copied, and the copy changed.
-func TestALayoutThatIsNotTheOnlyOneIsNotTrusted(t *testing.T) {
+// found returns the g of a coroutine that is suspended until the test ends, and where a search finds what in it.
+func found(t *testing.T) (suspended uintptr, at layout) {
+	t.Helper()
 	mustSee(t)
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which would shrink the stack meanwhile
-	var suspended uintptr
-	next, stop := iter.Pull(func(yield func(struct{}) bool) { suspendToBeSeen(&suspended, yield) })
-	defer stop()
+	percent := debug.SetGCPercent(-1) // a collection would shrink the stack meanwhile
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
+	g := new(uintptr)
+	next, stop := iter.Pull(func(yield func(struct{}) bool) { suspendToBeSeen(g, yield) })
+	t.Cleanup(stop)
 	next()
-	at, _, ok := search(suspended)
+	at, _, ok := search(*g)
 	if !ok {
 		t.Fatal("found nothing")
 	}
+	return *g, at
+}
+
+// A layout is trusted only if there is one of everything: here the g of a suspended coroutine, copied, and the copy changed.
+func TestALayoutThatIsNotTheOnlyOneIsNotTrusted(t *testing.T) {
+	suspended, at := found(t)
 	const word = unsafe.Sizeof(suspended)
 	none := func(g *[gWords]uintptr) uintptr { // the first word that means nothing to a search
 		for i := uintptr(4); i < gWords; i++ {
@@ -82,16 +90,7 @@ func TestALayoutThatIsNotTheOnlyOneIsNotTrusted(t *testing.T) {
 
 // A goroutine may have the stack of one that has ended. What that has left where a guard points may lead to frames, too.
 func TestTheGuardsOfAStackAreNoFramePointers(t *testing.T) {
-	mustSee(t)
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which would shrink the stack meanwhile
-	var suspended uintptr
-	next, stop := iter.Pull(func(yield func(struct{}) bool) { suspendToBeSeen(&suspended, yield) })
-	defer stop()
-	next()
-	at, _, ok := search(suspended)
-	if !ok {
-		t.Fatal("found nothing")
-	}
+	suspended, at := found(t)
 	g := new([gWords]uintptr)
 	look(suspended, g[:])
 	for guard := 2; guard <= 3; guard++ {
