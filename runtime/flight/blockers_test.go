@@ -55,7 +55,7 @@ func checkBlockers(t *testing.T, r *Reader) {
 	if db.Name != "db" || db.Capacity != 64 || db.Available != -2 || db.Waiters != 4021 || db.Held != 64 {
 		t.Errorf("got %+v", db)
 	}
-	if h := db.Known(); len(h) != 2 || h[0].Party.String() != "#3" || h[1].Party.String() != "goroutine 0xc0003000" || h[1].Party.Thread() != 0 {
+	if h := db.Known(); len(h) != 2 || h[0].Party.String() != "#3" || h[1].Party.String() != "goroutine 3221237760" || h[1].Party.Thread() != 0 {
 		t.Errorf("got holders %v", h)
 	}
 	if st, err := r.Stack(db.Made); err != nil || len(st.Frames) != 3 {

@@ -19,7 +19,7 @@ func deadlocked(r *Recorder) {
 		r.OpenBlocker(BlockerSpec{Blocker: b}, Now()).HeldBy(p, Now())
 		return b
 	}
-	g := PartyGoroutine(0xc000)
+	g := PartyGoroutine(57)
 	park(1, hold(BlockedByMutex, 0x2, PartyThread(2)))
 	park(2, hold(BlockedByMutex, 0x1, PartyThread(1)))
 	park(3, BlockThread(1))
@@ -47,7 +47,7 @@ func TestCirclesAreThoseWhoWaitForEachOther(t *testing.T) {
 		got = append(got, members...)
 	}
 	slices.Sort(got)
-	if want := []string{"#1", "#2", "#6", "#7", "goroutine 0xc000"}; !slices.Equal(got, want) {
+	if want := []string{"#1", "#2", "#6", "#7", "goroutine 57"}; !slices.Equal(got, want) {
 		t.Errorf("got members %v, want %v", got, want)
 	}
 }

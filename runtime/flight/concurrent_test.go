@@ -275,6 +275,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(writerEnv) != "" {
 		writeUntilKilled()
 	}
+	if what := os.Getenv(announceEnv); what != "" {
+		announced(what)
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -301,6 +305,9 @@ func writeUntilKilled() {
 		os.Stdout.Write([]byte("closed\n"))
 		os.Stdin.Read(make([]byte, 1))
 		os.Exit(0)
+	case "leave", "fail":
+		os.Stdin.Read(make([]byte, 1))
+		os.Exit(map[string]int{"fail": 3}[os.Getenv(writerEnv)])
 	default:
 		select {}
 	}

@@ -14,11 +14,14 @@ var process struct {
 	recorder *Recorder
 	mu       struct {
 		sync.Mutex
-		options *Options
+		options   *Options
+		early     *Recorder // announced, and not asked for yet; it has recorded nothing
+		announced bool
+		over      bool // closed before anything was to be recorded: not announced any more
 	}
 }
 
-// Default returns the process's recorder and starts it at the first call, set up by [Configure] or
+// Default returns the process's recorder and starts it at the first call, unless it was announced before ([Announce]), set up by [Configure] or
 // else by the environment. It is nil when the recorder is off.
 func Default() *Recorder {
 	if process.started.Load() {
@@ -34,15 +37,9 @@ func startDefault() *Recorder {
 	if p.started.Load() {
 		return p.recorder
 	}
-	o := p.mu.options
-	if o == nil {
-		o = &Options{Mode: environmentMode(), Settings: environmentSettings()}
-	}
-	all := *o
-	all.Collections = true // of the process, and this is its recorder
-	r, err := New(all)
-	if err != nil { // the options were checked
-		fmt.Fprintln(os.Stderr, err)
+	r := p.mu.early
+	if p.mu.early = nil; r == nil {
+		r = makeDefaultLocked()
 	}
 	p.recorder = r
 	adoptUserKinds(r)
@@ -99,15 +96,27 @@ func Configure(o Options) error {
 		return errors.New("flight: configure: the recorder has started")
 	}
 	p.mu.options = &o
-	return nil
+	if p.mu.early == nil {
+		return nil
+	}
+	err := dropEarlyLocked()
+	p.mu.early = makeDefaultLocked()
+	return err
 }
 
 // Close closes the process's recorder and removes its file, so that observers say that the process
 // has ended. Go has no exit hook: main calls it last. Threads that still run are not disturbed.
 // Further calls do nothing; a recorder that has not started is left alone.
 func Close() error {
-	if !process.started.Load() {
-		return nil
+	p := &process
+	if p.started.Load() {
+		return p.recorder.Close()
 	}
-	return process.recorder.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.started.Load() {
+		return p.recorder.Close()
+	}
+	p.mu.over = true
+	return dropEarlyLocked()
 }

@@ -358,7 +358,7 @@ func TestStoppedAndKilledProcessesCanBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = w.cmd.Wait() // it was killed
-	p = waitStatus(t, r, StatusKilled)
+	p = waitStatus(t, r, StatusGone)
 	if now := time.Now(); p.LastSeen.Before(began) || p.LastSeen.After(now) {
 		t.Errorf("last seen at %v, want it between its start, %v, and now, %v", p.LastSeen, began, now)
 	}
@@ -376,8 +376,82 @@ func TestStoppedAndKilledProcessesCanBeRead(t *testing.T) {
 		t.Errorf("got stack %+v, error %v", s, err)
 	}
 	list, errs := List()
-	if len(list) != 1 || list[0].PID != pid || list[0].Status != StatusKilled || len(errs) != 0 {
+	if len(list) != 1 || list[0].PID != pid || list[0].Status != StatusGone || len(errs) != 0 {
 		t.Errorf("got list %+v, errors %v", list, errs)
+	}
+}
+
+// Neither a return from main nor a signal leaves anything in the file; the kernel knows.
+func TestAProcessThatDidNotCloseIsGoneWithTheEvidence(t *testing.T) {
+	for name, c := range map[string]struct {
+		mode string
+		kill bool
+		want Ending
+		said string
+	}{
+		"returned":  {"leave", false, Ending{Known: true}, "exit status 0"},
+		"exit 3":    {"fail", false, Ending{Known: true, Code: 3}, "exit status 3"},
+		"signalled": {"run", true, Ending{Known: true, Signal: syscall.SIGKILL}, "signal: killed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := startWriter(t, c.mode, tmpfsDir(t))
+			r, err := Open(w.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			waitStatus(t, r, StatusRunning)
+			if c.kill {
+				err = w.cmd.Process.Kill()
+			} else {
+				_, err = w.in.Write([]byte("x"))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := waitStatus(t, r, StatusGone)
+			for deadline := time.Now().Add(time.Minute); !p.Ending.Known && time.Now().Before(deadline); p = r.Process() {
+				time.Sleep(time.Millisecond) // who is about to end is gone before the kernel knows how
+			}
+			if p.Ending != c.want || p.Ending.String() != c.said {
+				t.Errorf("before its parent waits: got %+v, %q, want %+v, %q", p.Ending, p.Ending, c.want, c.said)
+			}
+			if got := c.want.Died(); got != (name != "returned") {
+				t.Errorf("died: %v", got)
+			}
+			late, err := Open(w.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer late.Close()
+			_ = w.cmd.Wait()
+			if p := r.Process(); p.Ending != c.want {
+				t.Errorf("after that: got %+v, want what was known before, %+v", p.Ending, c.want)
+			}
+			if p := late.Process(); p.Status != StatusGone || p.Ending != (Ending{}) || p.Ending.Died() || p.Ending.String() != "" {
+				t.Errorf("to a reader that comes then: got %v, %+v, want gone, and nothing known", p.Status, p.Ending)
+			}
+		})
+	}
+}
+
+// A reader that was there before learns it also after the parent has waited, where the kernel can tell (Linux 6.15).
+func TestAFollowerLearnsTheExitStatusOfAProcessThatWasWaitedFor(t *testing.T) {
+	w := startWriter(t, "fail", tmpfsDir(t))
+	r, err := Open(w.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	waitStatus(t, r, StatusRunning)
+	if _, err := w.in.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.cmd.Wait()
+	if p := waitStatus(t, r, StatusGone); p.Ending == (Ending{}) {
+		t.Skip("this kernel keeps no exit status for those that hold a pidfd")
+	} else if p.Ending != (Ending{Known: true, Code: 3}) {
+		t.Errorf("got %+v, want status 3", p.Ending)
 	}
 }
 
@@ -477,9 +551,10 @@ func TestOpenTellsWhatIsWrong(t *testing.T) {
 
 func TestStatLineOfAnyCommandIsParsed(t *testing.T) {
 	for line, want := range map[string]procStat{
-		"1 (a) S 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0":           {'S', 12345},
-		"1 (a) T ) (b) T 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0":      {'T', 77},
-		"1 (new\nline) Z 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0 0 0 0": {'Z', 9},
+		"1 (a) S 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0":                             {state: 'S', startTime: 12345},
+		"1 (a) T ) (b) T 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0":                        {state: 'T', startTime: 77},
+		"1 (a) Z 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 8" + strings.Repeat(" 0", 29) + " 768": {'Z', 8, 768, true},
+		"1 (new\nline) Z 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0 0 0 0":                   {state: 'Z', startTime: 9},
 	} {
 		if got, err := parseStat([]byte(line)); err != nil || got != want {
 			t.Errorf("%q: got %v, error %v; want %v", line, got, err, want)

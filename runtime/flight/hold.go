@@ -13,7 +13,15 @@ func (g *Ring) Hold(thread ThreadID, since Ticks, why Reason, stack StackID) {
 	put64(&h.Thread, uint64(thread))
 	put64(&h.Since, uint64(since))
 	put64(&h.Stack, uint64(stack))
+	put64(&g.hdr.Seen, 0)
 	endWrite(&h.Ver, v)
+}
+
+// StillHeld records that what [Ring.Hold] recorded was found to be so again: the thread blocks in the same place. The same observer calls it.
+func (g *Ring) StillHeld(at Ticks) {
+	if g != nil {
+		put64(&g.hdr.Seen, uint64(at))
+	}
 }
 
 // Unhold takes back what [Ring.Hold] recorded.

@@ -174,7 +174,7 @@ func checkGolden(t *testing.T, r *Reader) {
 		t.Errorf("got head %d, %d events, %d lost, error %v", g.Head, len(evs), lost, err)
 	}
 	p := r.Process()
-	if p.Program != "golden" || p.Status != StatusKilled || p.Threads != goldenThreads || time.Since(p.LastSeen) < 0 {
+	if p.Program != "golden" || p.Status != StatusGone || p.Threads != goldenThreads || time.Since(p.LastSeen) < 0 {
 		t.Errorf("got %+v", p)
 	}
 }

@@ -29,6 +29,8 @@ var selfIdentity = sync.OnceValue(func() identity {
 type procStat struct {
 	state     byte
 	startTime uint64
+	exit      uint32 // as wait gives it, of a process that has ended
+	exitKnown bool
 }
 
 // readStat reads /proc/PID/stat of a process.
@@ -42,7 +44,7 @@ func readStat(pid string) (procStat, error) {
 
 // parseStat parses the line; the command's name, in parentheses, may hold anything.
 func parseStat(text []byte) (procStat, error) {
-	const state, startTime = 3, 22 // fields, counted from 1
+	const state, startTime, exitCode = 3, 22, 52 // fields, counted from 1
 	end := bytes.LastIndexByte(text, ')')
 	if end < 0 {
 		return procStat{}, os.ErrInvalid
@@ -52,7 +54,12 @@ func parseStat(text []byte) (procStat, error) {
 		return procStat{}, os.ErrInvalid
 	}
 	t, err := strconv.ParseUint(fields[startTime-state], 10, 64)
-	return procStat{fields[0][0], t}, err
+	st := procStat{state: fields[0][0], startTime: t}
+	if len(fields) > exitCode-state {
+		exit, err := strconv.ParseUint(fields[exitCode-state], 10, 32)
+		st.exit, st.exitKnown = uint32(exit), err == nil
+	}
+	return st, err
 }
 
 func bootID() (id [16]byte) {

@@ -163,7 +163,7 @@ const partyGoroutine = 1 << 63
 // PartyThread is thread t as a party.
 func PartyThread(t ThreadID) Party { return Party(t) }
 
-// PartyGoroutine is a goroutine as a party; id is the address of its runtime.g, or another number that no other goroutine has while it lives.
+// PartyGoroutine is a goroutine as a party; id is its number, as Go's own dumps show it. No other goroutine ever has it.
 func PartyGoroutine(id uintptr) Party { return Party(id) | partyGoroutine }
 
 // Thread returns the thread, 0 if p is none.
@@ -174,7 +174,7 @@ func (p Party) Thread() ThreadID {
 	return ThreadID(p)
 }
 
-// Goroutine returns the id of the goroutine, 0 if p is none.
+// Goroutine returns the number of the goroutine, 0 if p is none.
 func (p Party) Goroutine() uint64 {
 	if p&partyGoroutine == 0 {
 		return 0
@@ -182,7 +182,7 @@ func (p Party) Goroutine() uint64 {
 	return uint64(p &^ partyGoroutine)
 }
 
-// String returns "#12", "goroutine 0xc000010000" or "" for somebody who is not known.
+// String returns "#12", "goroutine 57" or "" for somebody who is not known.
 func (p Party) String() string {
 	switch {
 	case p == 0:
@@ -190,7 +190,7 @@ func (p Party) String() string {
 	case p&partyGoroutine == 0:
 		return "#" + strconv.FormatUint(uint64(p), 10)
 	}
-	return "goroutine 0x" + strconv.FormatUint(p.Goroutine(), 16)
+	return "goroutine " + strconv.FormatUint(p.Goroutine(), 10)
 }
 
 // A CarrierState is what a carrier is doing.

@@ -218,7 +218,9 @@ type ringHeader struct {
 	Owner     uint32 // carrier | state<<16 | owner<<24
 	Hold      holdRecord
 	Scheduler uint32 // the carrier's, 0: not known
-	_         [76]byte
+	_         [4]byte
+	Seen      uint64 // when Hold was last found to be so; before its Since: then
+	_         [64]byte
 	Counts    [kindSlots]uint64
 	Parks     [reasonSlots]uint64 // of Counts, the parks by reason
 	_         [128]byte

@@ -29,11 +29,11 @@ func processStatus(pid int, startTime uint64) Status {
 	st, err := readStat(strconv.Itoa(pid))
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH):
-		return StatusKilled
+		return StatusGone
 	case err != nil:
 		return StatusUnknown
 	case st.startTime != startTime || st.state == 'Z' || st.state == 'X':
-		return StatusKilled
+		return StatusGone
 	case st.state == 'T' || st.state == 't':
 		return StatusStopped
 	}

@@ -24,6 +24,7 @@ type Reader struct {
 	src     source
 	pid     int                                  // as seen from here, 0 if unknown
 	rewrite func(kind TextKind, s string) string // nil: texts are given as they are; set by Rewrite
+	exit    exitWatch
 	mu      struct {
 		sync.Mutex
 		header   fileHeader   // as last read
@@ -150,7 +151,10 @@ func newReader(path string, src source) (*Reader, error) {
 }
 
 // Close closes the file. The reader must not be used afterwards.
-func (r *Reader) Close() error { return r.src.close() }
+func (r *Reader) Close() error {
+	r.exit.close()
+	return r.src.close()
+}
 
 // refreshLocked reads what changes: header, clock and new entries of the directory.
 func (r *Reader) refreshLocked() error {

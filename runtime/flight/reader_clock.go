@@ -72,7 +72,7 @@ func (r *Reader) clock() tickClock {
 
 // Now returns the present moment of a live process; of a dead one that of its last sign of life.
 func (r *Reader) Now() Ticks {
-	status := r.status()
+	status := r.Status()
 	if status.Live() {
 		return r.clock().ticksAt(nanotime())
 	}

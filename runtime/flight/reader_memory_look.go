@@ -39,7 +39,7 @@ func (r *Reader) LookAtThreads(ctx context.Context, look, visit func([]Look)) (t
 	if err != nil {
 		return 0, err
 	}
-	l := looker{r: r, look: look, still: newPatience(), idle: sync.OnceValue(func() bool { return r.status() != StatusRunning })}
+	l := looker{r: r, look: look, still: newPatience(), idle: sync.OnceValue(func() bool { return r.Status() != StatusRunning })}
 	var missing []string
 	for ordinal, s := range segments {
 		if s.bad {

@@ -84,6 +84,10 @@ func (r *Reader) readRing(row *RingRow, b *[ringHeaderSize]byte, s segment, i ui
 				Thread: ThreadID(le.Uint64(b[24:])), Reason: Reason(le.Uint32(b[20:])),
 				Since: Ticks(le.Uint64(b[32:])), Stack: StackID(le.Uint64(b[40:])),
 			}
+			row.Hold.Seen = row.Hold.Since
+			if seen := Ticks(le.Uint64(b[56:])); seen != 0 && row.Hold.Since.Before(seen) {
+				row.Hold.Seen = seen
+			}
 		}
 	}
 	if header == ringHeaderSizeV1 {

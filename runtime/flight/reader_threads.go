@@ -36,7 +36,7 @@ func (r *Reader) scanThreads(ctx context.Context, visit func(rows []ThreadRow) b
 		rows    = make([]ThreadRow, 0, chunkRecords)
 		missing []string
 		still   = newPatience()
-		idle    = sync.OnceValue(func() bool { return r.status() != StatusRunning })
+		idle    = sync.OnceValue(func() bool { return r.Status() != StatusRunning })
 	)
 	for ordinal, s := range segments {
 		if s.bad {

@@ -62,6 +62,19 @@ func publishRegistry(r *Recorder) {
 	atomic.StoreUint64(&registry.Header, uint64(uintptr(unsafe.Pointer(r.header))))
 }
 
+// unpublishRegistry makes room for another recorder, as long as r has recorded nothing.
+func unpublishRegistry(r *Recorder) {
+	registered.Lock()
+	defer registered.Unlock()
+	if r == nil || registered.recorder != r {
+		return
+	}
+	registered.recorder = nil
+	atomic.StoreUint64(&registry.Header, 0)
+	atomic.StoreUint64(&registry.Segments, 0)
+	atomic.StoreUint64(&registry.Entries, 0)
+}
+
 func publishSegments(r *Recorder, n int) {
 	registered.Lock()
 	defer registered.Unlock()

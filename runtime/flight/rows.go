@@ -24,12 +24,12 @@ const (
 	StatusRunning
 	StatusStopped // by SIGSTOP or a debugger
 	StatusEnded   // it closed its recorder
-	// StatusKilled: it is gone and did not close its recorder: killed, crashed, or returned from
-	// main without [Close]; from outside the three look the same.
-	StatusKilled
+	// StatusGone: it is gone and did not close its recorder: killed, crashed, or returned from
+	// main without [Close]. [Process.Ending] is what is known of that.
+	StatusGone
 )
 
-var statusNames = [...]string{"unknown", "running", "stopped", "ended", "killed"}
+var statusNames = [...]string{"unknown", "running", "stopped", "ended", "gone"}
 
 // String returns the status's name.
 func (s Status) String() string {
@@ -52,6 +52,7 @@ type Process struct {
 	Start     time.Time // of the recorder
 	Status    Status
 	Path      string    // of the flight file
+	Ending    Ending    // how it ended, if it is gone
 	LastSeen  time.Time // newest sign of life; of a live process the present
 	Threads   int       // threads started and not ended, from the counts of events: not of one instant
 }
@@ -114,6 +115,9 @@ type ThreadRow struct {
 	Torn    bool      // the process died or was stopped while it wrote this: State is new, all else may be of the state before
 
 	Scheduler SchedulerID // 0: not known
+
+	// Seen is when somebody else last found the thread in Stack, in a row that was made of a [Hold]: it may have moved since. 0: Stack holds.
+	Seen Ticks
 }
 
 // A ThreadDetail is the part of a thread's record that does not change.
@@ -182,6 +186,7 @@ type Hold struct {
 	Reason Reason   // see [Reason.Guessed] for the stack
 	Since  Ticks    // when it was first seen so; of one that computes, when it was mounted
 	Stack  StackID
+	Seen   Ticks // when the thread was last found there, no earlier than Since
 }
 
 // An Event is one entry of a ring.

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package flight
+
+import "os"
+
+func processHandle(int, uint64) *os.File { return nil }
+
+func exitStatus(*os.File, int, uint64) (status uint32, ok bool) { return 0, false }
