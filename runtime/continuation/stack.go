@@ -78,17 +78,47 @@ func (c *Continuation) StackWithin(p *Prompt) (stack []runtime.Frame) {
 		return nil
 	}
 	for i := c.inner; ; i = i.parent {
-		frames := runtime.CallersFrames(i.trace.frames())
-		for more := true; more; {
-			var f runtime.Frame
-			if f, more = frames.Next(); f.Function != "" && !hidden(f) {
-				stack = append(stack, f)
-			}
-		}
+		stack = appendFrames(stack, i.trace.frames())
 		if i == c || i.prompt == p {
 			return stack
 		}
 	}
+}
+
+// StackHere returns the calls of the continuation that executes the caller, innermost first and without those around the innermost continuation of the
+// prompt p: from the caller to that one's body. With a prompt of none that encloses the caller it returns all, to the outermost body. What runs that has a
+// stack of its own. Frames are left out as by [Continuation.Stack]. It returns nil where no continuation executes the caller.
+func StackHere(p *Prompt) (stack []runtime.Frame) {
+	self := coro.Self()
+	if self == nil {
+		return nil
+	}
+	own := make([]uintptr, 64)
+	n := runtime.Callers(2, own)
+	for ; n == len(own); n = runtime.Callers(2, own) {
+		own = make([]uintptr, 4*len(own))
+	}
+	for c, pcs := (*Continuation)(self.Inner), own[:n]; c != nil; {
+		stack = appendFrames(stack, pcs)
+		if c.prompt == p {
+			break
+		}
+		if c = c.parent; c != nil {
+			pcs = c.trace.frames() // F1: it waits for the one within
+		}
+	}
+	return stack
+}
+
+func appendFrames(stack []runtime.Frame, pcs []uintptr) []runtime.Frame {
+	frames := runtime.CallersFrames(pcs)
+	for more := true; more; {
+		var f runtime.Frame
+		if f, more = frames.Next(); f.Function != "" && !hidden(f) {
+			stack = append(stack, f)
+		}
+	}
+	return stack
 }
 
 // hidden reports whether the frame tells nothing about the body: it is of the mechanism, or of code that the compiler has made.

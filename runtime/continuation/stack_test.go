@@ -233,6 +233,58 @@ func TestStackIsDelimitedAtAPrompt(t *testing.T) {
 	})
 }
 
+// SC-04: and so can that of the running one, from inside.
+func TestTheStackOfTheRunningBodyIsDelimitedAtEachPromptAroundIt(t *testing.T) {
+	inBothWays(t, func(t *testing.T) {
+		a, b, c := continuation.NewPrompt("a"), continuation.NewPrompt("b"), continuation.NewPrompt("c")
+		functions := func(stack []runtime.Frame) (names []string) {
+			for _, f := range stack {
+				names = append(names, f.Function[strings.LastIndexByte(f.Function, '/')+1:])
+			}
+			return names
+		}
+		prompts := map[string]*continuation.Prompt{"a": a, "b": b, "c": c, "an unrelated": continuation.NewPrompt("k")}
+		got := map[string][]string{}
+		A := continuation.New(a, func() {
+			B := continuation.New(b, func() {
+				C := continuation.New(c, func() {
+					continuation.Suspend(c, nil)
+					deep(1, func() {
+						for name, p := range prompts {
+							got[name] = functions(continuation.StackHere(p))
+						}
+					})
+				})
+				C.Run()
+				deep(2, func() { runIn("C", C) })
+			})
+			runIn("B", B)
+		})
+		if A.Run(); len(got) != len(prompts) {
+			t.Fatal("the body has not ended")
+		}
+		count := func(name, function string) (n int) {
+			for _, f := range got[name] {
+				if strings.HasSuffix(f, "."+function) {
+					n++
+				}
+			}
+			return n
+		}
+		for name, want := range map[string][2]int{"c": {0, 2}, "b": {1, 5}, "a": {2, 5}, "an unrelated": {2, 5}} { // deep(n) is n+1 calls
+			if runs, deeps := count(name, "runIn"), count(name, "deep"); runs != want[0] || deeps != want[1] {
+				t.Errorf("within %s: %d calls of runIn and %d of deep, want %v: %q", name, runs, deeps, want, got[name])
+			}
+		}
+		if !slices.Equal(got["a"], got["an unrelated"]) {
+			t.Errorf("an unrelated prompt: got %q, want %q", got["an unrelated"], got["a"])
+		}
+	})
+	if got := continuation.StackHere(continuation.NewPrompt("k")); got != nil {
+		t.Errorf("outside: got %v, want nothing", got)
+	}
+}
+
 // here returns the calls from its caller to the entry of the innermost body.
 //
 //go:noinline

@@ -454,7 +454,7 @@ func (t *Thread) pokeLocked() {
 	case Running:
 		if w := t.mu.waiter; w != nil {
 			t.mu.waiter = nil
-			w.Wake()
+			_ = w.Wake() // refused, it stays parked: who closed its scheduler knows
 		}
 	}
 }

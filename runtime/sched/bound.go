@@ -81,10 +81,11 @@ func (t *Task) parkInPlace(p Pause) {
 			c.emit(began, flight.EventPark, p.Reason, stack, t.id, uint64(p.Blocker))
 		}
 	}
-	if pinned && c.worker != nil {
+	again := m.isPinned()
+	if pinned && c.worker != nil && !again {
 		c.worker.waiting.Store(0)
 	}
-	if pinned && pins.watched.Load() {
+	if pinned && pins.watched.Load() && !again {
 		pcs := make([]uintptr, 64)
 		pinBegins(t, c.id, why, pcs[:runtime.Callers(2, pcs)])
 	}
@@ -115,7 +116,12 @@ func (t *Task) parkInPlace(p Pause) {
 		if c.worker != nil {
 			c.worker.progress()
 		}
-		c.pinOver(t, why, stack, began, now)
+		switch m.contention {
+		case nil:
+			c.pinOver(t, why, stack, began, now)
+		case contending:
+			m.contention = &contention{c, why, stack, began}
+		}
 	}
 	if t.rec != nil {
 		t.rec.Resumed(now)

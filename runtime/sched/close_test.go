@@ -106,3 +106,56 @@ func TestCloseWithFewerCarriersThanAreAwake(t *testing.T) {
 		returns(t, "Close", func() { <-closed })
 	}
 }
+
+// The thread that the closed scheduler waits for has the closer's carrier, of which there is no other.
+func TestAThreadThatClosesASchedulerLetsOthersOfItsOwnGoOn(t *testing.T) {
+	forkJoin := func(o sched.ForkJoinOptions) closer {
+		fj, err := sched.NewForkJoin(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fj
+	}
+	kinds := []struct {
+		name string
+		make func() closer
+	}{
+		{"forkjoin", func() closer { return forkJoin(sched.ForkJoinOptions{Parallelism: 1}) }},
+		{"one-carrier", func() closer { return forkJoin(sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1}) }},
+		{"single", func() closer { return sched.NewSingle() }},
+		{"pinned", func() closer {
+			p, err := sched.NewPinned(sched.PinnedOptions{Carriers: 1, AnyCPU: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}},
+	}
+	for _, from := range kinds {
+		for _, of := range kinds {
+			t.Run("from="+from.name+"/of="+of.name, func(t *testing.T) {
+				mine, other := from.make(), of.make()
+				var free atomic.Bool
+				vthread.Builder{Scheduler: other}.Start(func() {
+					for !free.Load() {
+						vthread.Yield()
+					}
+				})
+				th := vthread.Builder{Scheduler: mine}.Start(func() {
+					vthread.Start(func() { free.Store(true) })
+					if err := other.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+				returns(t, "the closer", th.Join)
+				returns(t, "Close", mine.Close)
+			})
+		}
+	}
+}
+
+// A closer is a scheduler that is closed.
+type closer interface {
+	sched.Scheduler
+	Close() error
+}

@@ -9,18 +9,31 @@ import (
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 )
 
+// Stays reports whether the thread t, the caller, would keep what executes it if it parked now: it has a goroutine of its own, or it
+// cannot leave its carrier.
+func (t *Task) Stays() bool {
+	if t.on.ret == nil || t.marks.Load() >= pinStep || !t.on.ret.Fits() {
+		return true
+	}
+	_, own := t.sched.(goroutines)
+	return own
+}
+
+// Home tells who executes the thread t, the caller, from others: a scheduler, or a carrier of a [Pinned]. It is not 0. A scheduler that is not a pointer
+// may be told in several ways.
+func (t *Task) Home() uintptr {
+	words := (*[2]uintptr)(unsafe.Pointer(&t.sched))
+	return (words[0] ^ words[1] + uintptr(t.lane)) | 1
+}
+
 // MayHold reports whether the thread t, the caller, may hold its carrier through a call that blocks, and nobody else waits
 // for it: t has no carrier to give away, or cannot leave the one that it has, or another one is idle, and serves from now on what waits
 // for this one. If more come than are left can serve, the watchdog adds carriers (W1).
 func (t *Task) MayHold() bool {
-	c := t.on
-	if c.ret == nil || t.marks.Load() >= pinStep || !c.ret.Fits() {
+	if t.Stays() {
 		return true
 	}
-	if _, own := t.sched.(goroutines); own {
-		return true
-	}
-	w := c.worker
+	w := t.on.worker
 	if w == nil || w.fj.room.Load() <= 0 {
 		return false
 	}

@@ -3,6 +3,8 @@ package sched
 import (
 	"sync"
 	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 // nursery starts goroutines for others, outside any synctest bubble and on no locked OS thread: it is
@@ -10,6 +12,7 @@ import (
 var nursery = make(chan func())
 
 func init() {
+	flight.Announce() // a program with threads is listed before it has one
 	go func() {
 		for f := range nursery {
 			go f()

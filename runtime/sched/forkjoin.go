@@ -34,7 +34,8 @@ type ForkJoinOptions struct {
 	// place. Default: 20 ms.
 	PinnedAfter time.Duration
 
-	// MonopolyAfter is how long a thread must have computed without a scheduling point for an event monopolized. Default: 10 ms.
+	// MonopolyAfter is how long a thread must have computed without a scheduling point for an event monopolized. To wait, also for a
+	// processor, is not to compute: on Linux processor time counts, elsewhere the time in which it was seen executing. Default: 10 ms.
 	MonopolyAfter time.Duration
 
 	// StarvedAfter is how long queued threads must have found no free carrier for an alarm: events starved, and a call of OnStarved. Default: 1 s.
@@ -63,8 +64,8 @@ type ForkJoinOptions struct {
 //	    parallelism and what the watchdog allows beyond it (W1). Room is taken under mu.
 type ForkJoin struct {
 	options ForkJoinOptions
-	as      Scheduler // what its tasks have as their scheduler: itself, or one that is made of it
-	lane    *lane     // nil: its carriers are not locked to OS threads
+	of      *Pinned // that it is a lane of; nil: none
+	lane    *lane   // nil: its carriers are not locked to OS threads
 	board   *board
 	tally   tally
 
@@ -114,10 +115,22 @@ func NewForkJoin(o ForkJoinOptions) (*ForkJoin, error) {
 		return nil, err
 	}
 	fj := newForkJoin(o)
-	fj.as = fj
 	newBoard(o.Name, fj)
 	fj.begin()
 	return fj, nil
+}
+
+// serves reports whether s is what the tasks of fj have as their scheduler: itself, or one that is made of it. It keeps no [Single], which may be collected.
+func (fj *ForkJoin) serves(s Scheduler) bool {
+	switch s := s.(type) {
+	case *ForkJoin:
+		return s == fj
+	case *Single:
+		return s.fj == fj
+	case *Pinned:
+		return s == fj.of
+	}
+	return false
 }
 
 // begin starts the watchdog, which starts carriers.
@@ -236,11 +249,11 @@ func (fj *ForkJoin) setLimitLocked() {
 }
 
 // Close waits until no carrier has anything to execute, stops them, and ends as many idle goroutines as they have made: all are shared with the other schedulers. Threads that
-// are parked stay parked forever; unparking them returns [ErrClosed]. It must not be called on a thread of fj, or on
+// are parked stay parked forever; unparking them returns [ErrClosed]. A thread that calls Close parks meanwhile. It must not be called on a thread of fj, or on
 // one that a carrier of fj executes for another scheduler.
 func (fj *ForkJoin) Close() error {
 	t := Current()
-	if w := t.worker(); w != nil && w.fj == fj || t != nil && t.sched == fj.as {
+	if w := t.worker(); w != nil && w.fj == fj || t != nil && fj.serves(t.sched) {
 		return fmt.Errorf("sched: close: %w", ErrOnThread)
 	}
 	fj.mu.Lock()
@@ -257,7 +270,7 @@ func (fj *ForkJoin) Close() error {
 	if !was {
 		close(fj.stop)
 	}
-	fj.running.Wait()
+	parkDuring(fj.running.Wait)
 	forkJoins.remove(fj)
 	fj.unpool.Do(func() {
 		if fj.lane != nil {

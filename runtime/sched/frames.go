@@ -48,7 +48,7 @@ const maxLooks = 100
 
 func (t *Task) frames() (pcs []uintptr, exact bool) {
 	exact = true
-	chain := coro.Executing(unsafe.Pointer(t), t.rec.G()).Chain()
+	chain := coro.Executing(unsafe.Pointer(t), t.beganOn()).Chain()
 	for i := len(chain) - 1; i >= 0; i-- { // continuations that the thread executes lie on goroutines of their own
 		for room := 128; ; room *= 8 {
 			pcs = slices.Grow(pcs, room)

@@ -1,10 +1,12 @@
 package sched
 
 import (
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -40,15 +42,13 @@ func (fj *ForkJoin) noteHolds(workers []*worker) {
 	for _, w := range workers {
 		switch {
 		case !w.seen.held:
-			w.seen.since = d.looked
+			w.seen.work = work{}
 		case w.seen.hold.Thread == 0:
 			_ = w.beginHold(now) || w.beginMonopoly(now)
-		case w.seen.hold.Reason == flight.ReasonMonopoly && w.blocking(true):
-			w.endHold(now)
-			w.beginHold(now)
-		case w.seen.hold.Reason == flight.ReasonPinnedGo && w.executes(): // it has gone on, without a scheduling point
-			w.endHold(now)
-			w.seen.since = now
+		case w.seen.hold.Reason == flight.ReasonMonopoly:
+			w.lookAtMonopoly(now)
+		case w.seen.hold.Reason == flight.ReasonPinnedGo:
+			w.lookAgain(now)
 		}
 	}
 	d.holding = d.holding[:0]
@@ -69,12 +69,14 @@ func (w *worker) beginHold(now flight.Ticks) bool {
 	if s := t.word.Load() & stateMask; s != runnable && s != leased {
 		return false // not mounted any more, or in a pinned park, which records itself
 	}
-	pcs, blocks := t.blocksInGo(g)
-	if !blocks || !w.stillHas(t) {
+	var buf [maxHeldFrames]uintptr
+	n, doing := t.blocksInGo(g, buf[:])
+	if !blocks(doing) || !w.stillHas(t) {
 		return false
 	}
+	pcs := slices.Clone(buf[:n])
 	w.seen.hold = flight.Hold{Thread: id, Reason: flight.ReasonPinnedGo, Since: now, Stack: flight.Default().StackOf(pcs)}
-	w.seen.holder = t
+	w.seen.holder, w.seen.at = t, pcs
 	w.waiting.Store(0)
 	w.setHeld(id)
 	if pins.watched.Load() {
@@ -84,14 +86,36 @@ func (w *worker) beginHold(now flight.Ticks) bool {
 	return true
 }
 
-// executes reports whether the mounted thread executes, or would if it had a processor.
-func (w *worker) executes() bool {
+// maxHeldFrames is how many frames of a thread that holds its carrier are looked at.
+const maxHeldFrames = 64
+
+// lookAgain finds out whether the thread of w's hold, which has not come to a scheduling point, is where it was. A thread that has gone on may block again
+// before the watchdog looks: another stack tells. Two waits in the same place one after the other are one hold.
+func (w *worker) lookAgain(now flight.Ticks) {
 	t, _, g := w.mountedThread()
 	if t == nil {
-		return false
+		return
 	}
-	doing := t.doing(g)
-	return doing == coro.DoingWork || doing == coro.DoingReady
+	var buf [maxHeldFrames]uintptr
+	switch n, doing := t.blocksInGo(g, buf[:]); {
+	case doing == coro.DoingUnknown, doing == coro.DoingSyscall && n == 0: // it is not known: what was seen becomes older
+	case !blocks(doing):
+		w.endHold(now)
+	case slices.Equal(buf[:n], w.seen.at):
+		w.stillHeld(now)
+	default:
+		w.endHold(now)
+		w.beginHold(now)
+	}
+}
+
+// stillHeld tells readers that the thread of w's hold was where it was at now.
+func (w *worker) stillHeld(now flight.Ticks) {
+	w.fj.mu.Lock()
+	defer w.fj.mu.Unlock()
+	if !w.gone {
+		w.ring.StillHeld(now)
+	}
 }
 
 // showHold tells readers of w's hold, or that there is none. A carrier that has stopped has no ring any more.
@@ -109,25 +133,27 @@ func (w *worker) stillHas(t *Task) bool {
 	return now == t && w.progressSeen() == w.seen.ticks
 }
 
-// blocksInGo reports whether the thread blocks in an operation of Go's, and where, as far as its frames can be seen. g is the goroutine that it
-// began on; 0 where that is not known, and then costs a pass over all routines.
-func (t *Task) blocksInGo(g uintptr) (pcs []uintptr, blocks bool) {
+// blocksInGo looks at what the thread does, stores where in pcs, as far as its frames can be seen, if it [blocks], and returns how many those are. A thread
+// that waits, but does not block, works. g is the goroutine that it began on; 0 where that is not known, and then costs a pass over all routines.
+func (t *Task) blocksInGo(g uintptr, pcs []uintptr) (n int, doing coro.Doing) {
 	chain := coro.Executing(unsafe.Pointer(t), g).Chain()
 	if len(chain) == 0 {
-		return nil, false
+		return 0, coro.DoingUnknown
 	}
 	last := len(chain) - 1 // continuations lie on goroutines of their own; the others wait for this one
-	var buf [64]uintptr
-	n, blocks := blocksAt(chain[last].G(), buf[:])
-	if !blocks {
-		return nil, false
+	n, doing = blocksAt(chain[last].G(), pcs)
+	if !blocks(doing) {
+		return 0, doing
 	}
 	for _, r := range slices.Backward(chain[:last]) {
-		more, _ := coro.Frames(r.G(), buf[n:])
+		more, _ := coro.Frames(r.G(), pcs[n:])
 		n += more
 	}
-	return slices.Clone(buf[:n]), true
+	return n, doing
 }
+
+// blocks reports whether a thread that does this holds its carrier for nothing.
+func blocks(doing coro.Doing) bool { return doing == coro.DoingSyscall || doing == coro.DoingWait }
 
 // maxOurs is how many of the innermost frames tell what a goroutine waits for.
 const maxOurs = 8
@@ -161,6 +187,7 @@ const (
 	lockPart
 	parkPart // in place
 	ownPart  // this package
+	goPart   // else of Go's runtime
 )
 
 // parts remembers some: to find a function's name takes longer than all the rest. A word is a program counter, in whose place by its low bits it is, and its
@@ -196,9 +223,25 @@ func findPart(pc uintptr) part {
 		return parkPart
 	case strings.HasPrefix(name, ours):
 		return ownPart
+	case name == "runtime.asyncPreempt": // it stands for what it has interrupted
+	default:
+		// Functions of the runtime may have other packages' names.
+		if file, _ := f.FileLine(pc - 1); isOfGo(file) {
+			return goPart
+		}
 	}
 	return otherPart
 }
+
+// isOfGo reports whether a file is one of package runtime, beside that of [runtime.GC].
+func isOfGo(file string) bool { return strings.HasPrefix(file, goFiles) }
+
+// goFiles begins the names of the files of package runtime.
+var goFiles = func() string {
+	f := runtime.FuncForPC(reflect.ValueOf(runtime.GC).Pointer())
+	file, _ := f.FileLine(f.Entry())
+	return file[:strings.LastIndexByte(file, '/')+1]
+}()
 
 // ours begins the names of this package's functions.
 var ours = func() string {
@@ -248,14 +291,17 @@ func (t *Task) blocksSomewhere(g uintptr) bool {
 		return false
 	}
 	var buf [maxOurs]uintptr
-	_, blocks := blocksAt(chain[len(chain)-1].G(), buf[:])
-	return blocks
+	_, doing := blocksAt(chain[len(chain)-1].G(), buf[:])
+	return blocks(doing)
 }
 
-// blocksAt reports whether a goroutine, given its g, blocks for its thread, and where, if it waits.
-func blocksAt(g uintptr, pcs []uintptr) (n int, blocks bool) {
-	n, what := coro.SharedLookout().Look(g, pcs)
-	return n, what == coro.DoingSyscall || what == coro.DoingWait && !waitsForOurs(pcs[:n])
+// blocksAt looks at what a goroutine does, given its g, for its thread, and where, if it waits.
+func blocksAt(g uintptr, pcs []uintptr) (n int, doing coro.Doing) {
+	n, doing = coro.SharedLookout().Look(g, pcs)
+	if doing == coro.DoingWait && waitsForOurs(pcs[:n]) {
+		doing = coro.DoingWork
+	}
+	return n, doing
 }
 
 // Doing looks at what the goroutine does on which t executes. It is unknown unless t is mounted, and where goroutines cannot be looked at. It may be
@@ -271,7 +317,7 @@ func (t *Task) Doing() coro.Doing {
 	if Current() == t {
 		return coro.DoingWork
 	}
-	return t.doing(t.rec.G())
+	return t.doing(t.beganOn())
 }
 
 // doing looks at the goroutine on which t, which is mounted, executes. g is the one that it began on.
@@ -291,7 +337,7 @@ func (w *worker) endHold(now flight.Ticks) {
 	w.showHold()
 	if h.Reason == flight.ReasonMonopoly {
 		if m := w.monopoly.Swap(nil); m != nil { // the carrier has not told it
-			w.monopolyOver(m, now)
+			w.monopolyOver(m, now, time.Duration(m.computed.Load()))
 		}
 		return
 	}
@@ -299,7 +345,7 @@ func (w *worker) endHold(now flight.Ticks) {
 	held, victims := now.Sub(h.Since), w.victims()
 	w.fj.tally.pin(held, victims)
 	pinEnds(w.seen.holder, w.id, h.Reason, victims)
-	w.seen.holder = nil
+	w.seen.holder, w.seen.at = nil, nil
 	r := flight.Default()
 	r.CountPin(h.Stack, h.Reason, held, victims, now)
 	if held >= w.fj.options.PinnedAfter && r.Over(flight.EventPinned, now-h.Since) {

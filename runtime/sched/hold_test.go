@@ -86,6 +86,45 @@ func TestAThreadThatBlocksInGoIsShownPinnedWithItsStack(t *testing.T) {
 	}
 }
 
+//go:noinline
+func waitElsewhere(ch <-chan struct{}) { <-ch }
+
+// A thread that blocks once more, in another place, is not seen to execute in between.
+func TestAThreadThatBlocksAgainIsShownWhereItBlocksNow(t *testing.T) {
+	r := recorderOf(t)
+	first, second := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(second) })
+	defer release()
+	b := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 2, MaxCarriers: 32})}
+	var threads []*vthread.Thread
+	for range 16 { // a tick may catch one of them on its way
+		threads = append(threads, b.Start(func() { waitInGo(first); waitElsewhere(second) }))
+	}
+	for _, place := range []string{"waitInGo", "waitElsewhere"} {
+		for _, th := range threads {
+			await(t, th.String()+" in "+place, func() bool {
+				hold, ok := held(t, r, th.ID())
+				return ok && stackHas(t, r, hold.Stack, "sched_test."+place)
+			})
+		}
+		if place == "waitInGo" {
+			close(first)
+		}
+	}
+	hold, _ := held(t, r, threads[0].ID())
+	await(t, "another look", func() bool {
+		again, ok := held(t, r, threads[0].ID())
+		if ok && (again.Stack != hold.Stack || again.Since != hold.Since) {
+			t.Fatalf("it has not moved: got hold %+v, want that of before, %+v", again, hold)
+		}
+		return ok && hold.Seen.Before(again.Seen)
+	})
+	release()
+	for _, th := range threads {
+		th.Join()
+	}
+}
+
 func TestAThreadThatComputesIsNotShownPinned(t *testing.T) {
 	r := recorderOf(t)
 	p := continuation.NewPrompt("p")

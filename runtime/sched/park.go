@@ -110,8 +110,11 @@ func (t *Task) TakePermit() bool {
 }
 
 // Sleep parks t for d, or until it is interrupted; then it clears the interrupt status and returns true. Unparks
-// do not shorten it: the permit is kept for the next park.
+// do not shorten it: the permit is kept for the next park. A negative d is no sleep: the interrupt status stays as it is.
 func (t *Task) Sleep(d time.Duration) (wasInterrupted bool) {
+	if d < 0 {
+		return false
+	}
 	p := Pause{State: flight.StateTimedParked, Reason: flight.ReasonSleep}
 	until := After(d)
 	permit := false

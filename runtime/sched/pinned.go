@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
@@ -115,7 +114,7 @@ func (o PinnedOptions) check() (PinnedOptions, error) {
 
 func (p *Pinned) newLane(cpu int) *ForkJoin {
 	fj := newForkJoin(ForkJoinOptions{Parallelism: 1, MaxCarriers: 1})
-	fj.as = p
+	fj.of = p
 	fj.lane = &lane{cpu: cpu, begun: make(chan error, 1)}
 	fj.pool = &pool{later: func() { // L2
 		fj.lane.trimDue.Store(true)
@@ -206,7 +205,7 @@ func (p *Pinned) choose(t *Task) uint32 {
 }
 
 // Close waits until no carrier has anything to execute, stops them, and ends all idle goroutines and the OS threads. Threads that
-// are parked stay parked forever; unparking them returns [ErrClosed]. It must not be called on a thread of p, or on
+// are parked stay parked forever; unparking them returns [ErrClosed]. A thread that calls Close parks meanwhile. It must not be called on a thread of p, or on
 // one that a carrier of p executes for another scheduler.
 func (p *Pinned) Close() error {
 	t := Current()
@@ -214,7 +213,7 @@ func (p *Pinned) Close() error {
 		return fmt.Errorf("sched: close: %w", ErrOnThread)
 	}
 	for !p.shut() {
-		time.Sleep(watchTick)
+		sleepThrough(watchTick)
 	}
 	var errs []error
 	for _, fj := range p.lanes {

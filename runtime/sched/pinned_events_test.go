@@ -292,6 +292,71 @@ func TestAThreadThatComputesForLongIsAMonopoly(t *testing.T) {
 	}
 }
 
+// amongOthersThatCompute leaves one processor, for which eight goroutines compete until the test is over, or stop is true.
+func amongOthersThatCompute(t *testing.T) (stop *atomic.Bool) {
+	was := runtime.GOMAXPROCS(1)
+	stop = new(atomic.Bool)
+	var others sync.WaitGroup
+	for range 8 {
+		others.Go(func() { computeUntil(stop) })
+	}
+	t.Cleanup(func() {
+		stop.Store(true)
+		others.Wait()
+		runtime.GOMAXPROCS(was)
+	})
+	return stop
+}
+
+// On a machine with too much to do a thread that has waited waits again, for a processor.
+func TestAThreadThatWaitsForAProcessorIsNoMonopoly(t *testing.T) {
+	r := recorderOf(t)
+	if !coro.SharedLookout().Sees() {
+		t.Skip("goroutines cannot be looked at here")
+	}
+	amongOthersThatCompute(t)
+	const after = 20 * time.Millisecond
+	th := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1, MonopolyAfter: after})}.Start(func() {
+		for round := range 12 {
+			if ch := make(chan int); round%2 == 0 {
+				select {
+				case <-ch:
+				case <-time.After(time.Millisecond):
+				}
+			} else {
+				time.Sleep(time.Millisecond)
+			}
+		}
+	})
+	th.Join()
+	if evs := eventsOf(t, r, th.ID(), flight.EventMonopolized); len(evs) != 0 {
+		t.Errorf("got %d events, the first for %v, want none: it has only waited", len(evs), flight.Held(evs[0].Arg).Duration())
+	}
+}
+
+func TestOfAThreadThatSharesAProcessorOnlyWhatItComputesCounts(t *testing.T) {
+	r := recorderOf(t)
+	if !coro.SharedLookout().Sees() {
+		t.Skip("goroutines cannot be looked at here")
+	}
+	stop := amongOthersThatCompute(t)
+	begun := time.Now()
+	th := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1})}.Start(func() { computeUntil(stop) })
+	const want = 200 * time.Millisecond
+	await(t, "it computes", func() bool {
+		h, ok := held(t, r, th.ID())
+		return ok && h.Reason == flight.ReasonMonopoly && flight.Since(h.Since) > want
+	})
+	stop.Store(true)
+	th.Join()
+	took := time.Since(begun)
+	var evs []flight.Event
+	await(t, "the event", func() bool { evs = eventsOf(t, r, th.ID(), flight.EventMonopolized); return len(evs) > 0 })
+	if d := flight.Held(evs[0].Arg).Duration(); d > took/2 {
+		t.Errorf("got %v of %v, want about a ninth: nine share the processor", d, took)
+	}
+}
+
 func TestAThreadThatYieldsAloneIsNoMonopoly(t *testing.T) {
 	r := recorderOf(t)
 	const after = 20 * time.Millisecond

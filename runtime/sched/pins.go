@@ -21,7 +21,8 @@ type Pin struct {
 }
 
 // WatchPins tells f of every pin in the process that is seen from now on, however short, when it is over. f is not called twice
-// at a time; it must not block, park or call WatchPins.
+// at a time; it must not block, park, call WatchPins or call runtime.Goexit. It is called on the thread that has parked, or on the watchdog's
+// goroutine: a panic of f breaks neither. f is not called after that, and stop panics with the same value.
 //
 // A park while pinned is always seen. An operation of Go's that blocks is seen by the watchdog of a [ForkJoin], which looks every
 // millisecond while pins are watched, if it stands at two looks. On carriers of other schedulers, and where goroutines cannot be looked at
@@ -42,12 +43,15 @@ func WatchPins(f func(Pin)) (stop func()) {
 		m.Lock()
 		defer m.Unlock()
 		for _, p := range m.open {
-			f(p.soFar())
+			w.tell(p.soFar())
 		}
 		m.watches = slices.DeleteFunc(m.watches, func(v *pinWatch) bool { return v == w })
 		if len(m.watches) == 0 {
 			pins.watched.Store(false)
 			clear(m.open)
+		}
+		if w.panicked != nil {
+			panic(w.panicked)
 		}
 	}
 }
@@ -62,7 +66,19 @@ var pins struct {
 	}
 }
 
-type pinWatch struct{ f func(Pin) }
+type pinWatch struct {
+	f        func(Pin)
+	panicked any // what f has panicked with; guarded by the lock of pins
+}
+
+// tell calls f, unless it has panicked. The caller has the lock of pins.
+func (w *pinWatch) tell(p Pin) {
+	if w.panicked != nil {
+		return
+	}
+	defer func() { w.panicked = recover() }()
+	w.f(p)
+}
 
 // A thread that goes on from an operation of Go's may park pinned before the watchdog knows.
 type pinKey struct {
@@ -112,7 +128,7 @@ func pinEnds(t *Task, on flight.CarrierID, why flight.Reason, victims uint64) {
 	pin := p.soFar()
 	pin.Victims, pin.Over = victims, true
 	for _, w := range m.watches {
-		w.f(pin)
+		w.tell(pin)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,4 +148,110 @@ func TestPinsAreNotToldAfterStop(t *testing.T) {
 	if got := w.of(th.ID()); len(got) != 0 {
 		t.Errorf("got %+v, want nothing", got)
 	}
+}
+
+// PN-06
+func TestAnObserverOfPinsThatPanicsBreaksNobody(t *testing.T) {
+	one, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	for name, s := range map[string]sched.Scheduler{
+		"forkjoin": newForkJoin(t, sched.ForkJoinOptions{Parallelism: 2}), "default": nil, "one-carrier": one, "single": newSingle(t),
+	} {
+		t.Run("scheduler="+name, func(t *testing.T) {
+			var mine atomic.Uint64
+			called := 0
+			before, stopBefore := watchPins()
+			defer stopBefore()
+			stop := sched.WatchPins(func(p sched.Pin) {
+				if uint64(p.Thread) == mine.Load() {
+					called++
+					panic("the observer's")
+				}
+			})
+			after, stopAfter := watchPins()
+			defer stopAfter()
+			const parks = 3
+			var panicked, went atomic.Int32
+			th := vthread.Builder{Scheduler: s, OnPanic: func(*vthread.Thread, any, []byte) { panicked.Add(1) }}.Unstarted(func() {
+				for range parks {
+					continuation.Pin()
+					parkHere()
+					continuation.Unpin()
+					if r := sched.Current().Record(); r != nil && r.State() != flight.StateMounted {
+						t.Errorf("the thread executes, and is shown as %v", r.State())
+					}
+					went.Add(1)
+					vthread.Park() // not pinned: it can still leave its carrier
+				}
+			})
+			mine.Store(uint64(th.ID()))
+			th.Start()
+			for range parks {
+				await(t, "it is pinned", func() bool { return th.State() == flight.StatePinned || panicked.Load() > 0 })
+				th.Unpark()
+				await(t, "it has left its carrier", func() bool { return th.State() == flight.StateParked || panicked.Load() > 0 })
+				th.Unpark()
+			}
+			returns(t, "the thread", th.Join)
+			if panicked.Load() != 0 || went.Load() != parks {
+				t.Errorf("got %d panics of the thread and %d parks, want 0 and %d", panicked.Load(), went.Load(), parks)
+			}
+			here := func(w *watchedPins) int {
+				return len(slices.DeleteFunc(w.of(th.ID()), func(p sched.Pin) bool { return !passes(p, "parkHere") }))
+			}
+			if a, b := here(before), here(after); a != parks || b != parks {
+				t.Errorf("the other observers were told %d and %d times, want %d", a, b, parks)
+			}
+			if v := panicOf(stop); v != "the observer's" || called != 1 {
+				t.Errorf("got a stop that panics with %v after %d calls, want once with the observer's panic", v, called)
+			}
+		})
+	}
+}
+
+// The watchdog tells of such pins; its end would leave the scheduler without one, and the panic would end the program.
+func TestAnObserverOfPinsThatPanicsLeavesTheWatchdogAlive(t *testing.T) {
+	if !coro.SharedLookout().Sees() {
+		t.Skip("goroutines cannot be looked at here")
+	}
+	var called atomic.Int32
+	stop := sched.WatchPins(func(p sched.Pin) {
+		if passes(p, "waitInGo") {
+			called.Add(1)
+			panic("the observer's")
+		}
+	})
+	after, stopAfter := watchPins()
+	defer stopAfter()
+	b := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1})}
+	for range 2 {
+		ch := make(chan struct{})
+		th := b.Start(func() { waitInGo(ch) })
+		await(t, "it is held", func() bool { return th.State() == flight.StatePinned })
+		close(ch)
+		th.Join()
+		await(t, "its pin is told", func() bool { return len(after.of(th.ID())) > 0 })
+	}
+	still := make(chan struct{})
+	defer close(still)
+	th := b.Start(func() { waitInGo(still) })
+	await(t, "it is held", func() bool { return th.State() == flight.StatePinned })
+	if v := panicOf(stop); v != "the observer's" || called.Load() != 1 {
+		t.Errorf("got a stop that panics with %v after %d calls, want once with the observer's panic", v, called.Load())
+	}
+	other, stopOther := watchPins()
+	stopOther()
+	if got := other.of(th.ID()); len(got) > 1 {
+		t.Errorf("got %+v, want at most the pin that is not over", got)
+	}
+}
+
+// panicOf returns what f panics with, nil if it does not.
+func panicOf(f func()) (value any) {
+	defer func() { value = recover() }()
+	f()
+	return nil
 }

@@ -24,6 +24,12 @@ func (w *worker) mountedThread() (t *Task, id flight.ThreadID, g uintptr) {
 	return t, t.id, t.rec.G()
 }
 
+// beganOn returns the goroutine on which t, which was started, has begun, 0 if it is not known. Who looks at a thread from elsewhere has seen that
+// it was mounted, as plainly as the carrier writes that.
+//
+//go:norace
+func (t *Task) beganOn() uintptr { return t.rec.G() }
+
 // setMounted is as plain as progress.
 //
 //go:norace

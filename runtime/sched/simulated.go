@@ -40,6 +40,7 @@ type Simulated struct {
 	settling atomic.Bool
 
 	ready   []*actor // ascending
+	mounted []*actor // of able
 	chosen  *actor   // one of ready, that is to go on next
 	spins   *actor   // goes on when time has passed
 	choices int
@@ -63,12 +64,14 @@ type Simulated struct {
 	}
 }
 
-// SimulatedOptions configure a [Simulated]. All must be set.
+// SimulatedOptions configure a [Simulated]. All but Carriers must be set.
 type SimulatedOptions struct {
 	// Settle returns when all other goroutines of the bubble wait for each other: synctest.Wait.
 	Settle func()
 	// Choose returns the index in c.Ready of the thread that goes on, or -1 to end the simulation. It keeps nothing of c.
 	Choose func(c Choice) int
+	// Carriers is how many threads there can be at most that are mounted, or wait pinned; 0: any number.
+	Carriers int
 	// MaxChoices is after how many choices the simulation fails, as one that does not end, or after ten times as many steps.
 	MaxChoices int
 }
@@ -87,6 +90,7 @@ type actor struct {
 	silent  bool // its next arrival needs no step of its own
 	held    bool // it is parked without having left its carrier
 	inPlace bool // it goes on there
+	mounted bool // it has a carrier, also while another has the turn; as of who has the turn
 	lonely  int  // its points since anybody else could go on
 
 	patience time.Duration // for how long time passed last, since then
@@ -231,7 +235,7 @@ func (s *Simulated) next() *actor {
 	for {
 		if a := s.chosen; a != nil {
 			s.chosen = nil
-			return s.take(slices.Index(s.ready, a))
+			return s.take(a)
 		}
 		s.settle()
 		s.gather()
@@ -239,8 +243,8 @@ func (s *Simulated) next() *actor {
 			s.spin()
 			continue
 		}
-		if len(s.ready) > 0 {
-			return s.take(s.choose(Choice{Ready: s.numbersOf(s.ready)}))
+		if able := s.able(nil); len(able) > 0 {
+			return s.take(able[s.choose(Choice{Ready: s.numbersOf(able)})])
 		}
 		switch {
 		case !s.anyLeft() || s.ends() && !s.unwind():
@@ -255,10 +259,10 @@ func (s *Simulated) next() *actor {
 func (s *Simulated) spin() {
 	a := s.spins
 	s.spins = nil
-	if len(s.ready) > 1 || s.ends() {
+	if able := s.able(nil); s.ends() || !slices.Equal(able, []*actor{a}) {
 		return
 	}
-	s.ready = s.ready[:0]
+	s.take(a)
 	within := never
 	if !s.hasTimers() {
 		a.patience = min(max(2*a.patience, time.Millisecond), never)
@@ -277,10 +281,37 @@ func (s *Simulated) hasTimers() bool {
 	return ok
 }
 
-func (s *Simulated) take(i int) *actor {
-	a := s.ready[i]
+func (s *Simulated) take(a *actor) *actor {
+	i := slices.Index(s.ready, a)
 	s.ready = slices.Delete(s.ready, i, i+1)
+	a.mounted = true
 	return a
+}
+
+// able returns those that are ready and have a carrier: their own, or a free one. yields gives its own away, if it is not nil.
+func (s *Simulated) able(yields *actor) []*actor {
+	m := &s.mu
+	m.Lock()
+	defer m.Unlock()
+	if s.o.Carriers == 0 || m.ending || m.over {
+		return s.ready
+	}
+	busy := 0
+	for _, a := range m.all {
+		if (a.mounted || a.held) && a != yields {
+			busy++
+		}
+	}
+	if busy < s.o.Carriers {
+		return s.ready
+	}
+	s.mounted = s.mounted[:0]
+	for _, a := range s.ready {
+		if a.mounted {
+			s.mounted = append(s.mounted, a)
+		}
+	}
+	return s.mounted
 }
 
 func (s *Simulated) settle() {

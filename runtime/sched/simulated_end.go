@@ -180,7 +180,7 @@ func (s *Simulated) Suspect() Suspect {
 	var v Suspect
 	if a := s.current.Load(); a != nil && !s.settling.Load() {
 		v.Thread = a.number
-		_, v.Blocks = a.task.blocksInGo(a.task.rec.G())
+		v.Blocks = a.task.blocksSomewhere(a.task.beganOn())
 	}
 	v.Waiting = s.waiting(nil)
 	return v

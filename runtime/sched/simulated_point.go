@@ -62,7 +62,12 @@ func (s *Simulated) offer(a *actor, op Op, on flight.Blocker) {
 	}
 	s.settle()
 	s.gather()
-	if len(s.ready) == 0 {
+	var yields *actor
+	if op == OpYield {
+		yields = a
+	}
+	able := s.able(yields)
+	if len(able) == 0 {
 		if a.lonely++; a.lonely == loopPoints {
 			a.lonely = 0
 			s.spins = a
@@ -71,7 +76,7 @@ func (s *Simulated) offer(a *actor, op Op, on flight.Blocker) {
 		return
 	}
 	a.lonely, a.patience = 0, 0
-	at, _ := slices.BinarySearch(s.numbersOf(s.ready), a.number)
+	at, _ := slices.BinarySearch(s.numbersOf(able), a.number)
 	s.numbers = slices.Insert(s.numbers, at, a.number)
 	i := s.choose(Choice{Ready: s.numbers, Running: a.number, Yields: op == OpYield})
 	switch {
@@ -83,9 +88,11 @@ func (s *Simulated) offer(a *actor, op Op, on flight.Blocker) {
 	case i > at:
 		i--
 	}
-	s.chosen = s.ready[i]
+	s.chosen = able[i]
 	if op != OpYield {
 		s.note(a, Step{Op: OpPreempted, Next: op, On: on})
+	} else {
+		a.mounted = false
 	}
 	s.leave(a)
 }
@@ -120,6 +127,7 @@ func (t *Task) endSimulated(how flight.Reason) {
 		s.mu.Unlock()
 		return
 	}
+	a.mounted = false
 	s.note(a, Step{Op: OpEnd, Reason: how})
 }
 
@@ -155,6 +163,8 @@ func (t *Task) parkSimulated(p Pause) {
 	}
 	if t.word.Load()&stateMask == leased {
 		step.Op = OpPermit
+	} else {
+		a.mounted = false // or held
 	}
 	a.pause, a.lonely, a.patience = p, 0, 0
 	s.note(a, step)
@@ -205,7 +215,7 @@ func (t *Task) unholdSimulated() bool {
 		m.Unlock()
 		return false
 	}
-	a.held, a.inPlace, a.silent = false, true, by != nil
+	a.held, a.inPlace, a.mounted, a.silent = false, true, true, by != nil
 	s.arriveLocked(a)
 	m.Unlock()
 	if by != nil {

@@ -1,5 +1,7 @@
 package sched
 
+import "runtime"
+
 // A Single executes its threads one at a time, on one carrier, in a total order: what a thread does until it parks, yields or ends happens before what
 // the next one does. So its threads share memory without locks, as long as no thread of another scheduler, and no goroutine, uses it.
 //
@@ -10,12 +12,13 @@ package sched
 // It is a type of its own, and not a [ForkJoin] with one carrier, because that may have more at times, and this one never may.
 type Single struct{ fj *ForkJoin }
 
-// NewSingle returns a scheduler whose carrier starts when it is needed. The caller closes it.
+// NewSingle returns a scheduler whose carrier starts when it is needed. The caller closes it. One that nobody refers to any more, neither a thread that
+// has not ended nor anybody else, closes itself when the garbage collector finds out.
 func NewSingle() *Single {
 	s := &Single{newForkJoin(ForkJoinOptions{Parallelism: 1, MaxCarriers: 1})}
-	s.fj.as = s
 	newBoard("single", s.fj)
 	s.fj.begin()
+	runtime.AddCleanup(s, func(fj *ForkJoin) { go fj.Close() }, s.fj)
 	return s
 }
 

@@ -151,3 +151,31 @@ func TestAYieldOfAPinnedThreadKeepsItsCarrier(t *testing.T) {
 		}
 	})
 }
+
+// Nobody closes them: neither one that was never used, nor one whose threads have ended.
+func TestASingleThatNobodyRefersToIsCollected(t *testing.T) {
+	for name, use := range map[string]func(b vthread.Builder){
+		"unused": func(vthread.Builder) {},
+		"used": func(b vthread.Builder) {
+			for range 10 {
+				b.Start(func() { vthread.Yield(); vthread.Sleep(time.Microsecond) }).Join()
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var gone atomic.Bool
+			func() {
+				s := sched.NewSingle()
+				runtime.AddCleanup(s, func(*atomic.Bool) { gone.Store(true) }, &gone)
+				use(vthread.Builder{Scheduler: s})
+			}()
+			for deadline := time.Now().Add(10 * time.Second); !gone.Load(); {
+				if time.Now().After(deadline) {
+					t.Fatal("it is not collected")
+				}
+				runtime.GC()
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+}

@@ -267,8 +267,8 @@ func (c *carrier) goesOn(t *Task) {
 
 // again submits a thread that has just left and can go on.
 func (c *carrier) again(t *Task) {
-	if w := c.worker; w != nil && t.sched == w.fj.as {
-		if c.then == toQueue && w.sharesYield() && w.fj.share(t, t, 1) == nil {
+	if w := c.worker; w != nil && w.fj.serves(t.sched) {
+		if c.then == toQueue && w.sharesYield(t) && w.fj.share(t, t, 1) == nil {
 			return
 		}
 		w.put(t)
@@ -394,9 +394,15 @@ func (t *Task) ended(how flight.Reason, value any) {
 	t.body.End(how, value)
 }
 
+// nobody is the task of a timer that no thread has borrowed: one that fires late finds it in no park.
+var nobody Task
+
 // end finds the routine of a thread that has ended its next task, and returns true when it has
 // one, false when it shall end. Often no switch is needed: the next thread is new, and begins here.
 func (t *Task) end(r *coro.Routine) bool {
+	if m := t.timer; m != nil { // the routine keeps it, and not the thread, for the next
+		m.task, m.waiter.task = &nobody, nil
+	}
 	c := t.on
 	c.ret.Refit()
 	if c.worker == nil {

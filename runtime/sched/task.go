@@ -177,7 +177,7 @@ func (t *Task) State() flight.State {
 	case !mounted:
 		return flight.StateRunnable
 	case held: // when the watchdog looked
-		if _, still := t.blocksInGo(t.rec.G()); still && t.word.Load() == w {
+		if t.blocksSomewhere(t.beganOn()) && t.word.Load() == w {
 			return flight.StatePinned
 		}
 	}

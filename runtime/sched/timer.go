@@ -36,6 +36,8 @@ type timer struct {
 	when      time.Duration // there, since epoch
 
 	waiter Waiter // see NewWaiter
+
+	contention *contention // of the task, while it tries to get a lock; else nil
 }
 
 // wakeable returns t's timer, which its routine lends it. Only t itself calls it.

@@ -24,6 +24,7 @@ type Waiter struct {
 	Next *Waiter // for whoever queues it
 
 	task  *Task
+	taken bool // the thread's own is used: only the thread touches it
 	state atomic.Uint32
 	wg    sync.WaitGroup // of a goroutine: it also works inside a synctest bubble
 	woken chan struct{}  // instead, of a goroutine that may give up
@@ -37,8 +38,9 @@ const (
 	passed // left, and woken since
 )
 
-// NewWaiter returns a waiter for the calling thread or goroutine; me is [Current]. A thread has one: it must have been woken,
-// or be in no queue any more, when the thread asks again.
+// NewWaiter returns a waiter for the calling thread or goroutine; me is [Current]. A thread has one of its own, which it uses again and
+// again: when its wait is over, the waiter must have been woken, or must have left every queue. Waits nest: a thread that waits for
+// something else before its first wait is over, in code that a lock or a context calls, gets another waiter.
 func NewWaiter(me *Task) *Waiter {
 	if me == nil {
 		w := new(Waiter)
@@ -46,11 +48,18 @@ func NewWaiter(me *Task) *Waiter {
 		return w
 	}
 	w := &me.wakeable().waiter
+	if w.taken {
+		return &Waiter{task: me}
+	}
 	w.task = me
+	w.taken = true
 	w.Next = nil
 	w.state.Store(waiting)
 	return w
 }
+
+// Drop is called instead of [Waiter.Wait] by the maker of a waiter that is in no queue and that nobody else knows.
+func (w *Waiter) Drop() { w.taken = false }
 
 // NewLooseWaiter is [NewWaiter] for who may give up waiting ([Waiter.WaitWithin]): the waiter may stay queued then.
 func NewLooseWaiter(me *Task) *Waiter {
@@ -85,6 +94,7 @@ func (w *Waiter) Wait(p Pause) {
 	if permit {
 		w.task.keepPermit()
 	}
+	w.taken = false
 }
 
 // Limits tell when to give up waiting. The zero value means never.
@@ -152,7 +162,17 @@ func (w *Waiter) WaitWithin(l Limits, p Pause) (err error) {
 	if permit {
 		t.keepPermit()
 	}
+	w.taken = false
 	return err
+}
+
+// Late returns why a wait within l that has brought its caller something has failed all the same, or nil: a context that has ended is
+// preferred to what came at the same time, as in golang.org/x/sync/semaphore. The caller gives back what it got.
+func (l *Limits) Late() error {
+	if l.Context != nil && l.Context.Err() != nil {
+		return context.Cause(l.Context)
+	}
+	return nil
 }
 
 // timed reports whether the wait ends at some time.
@@ -249,21 +269,20 @@ func (w *Waiter) Passed() {
 }
 
 // Wake ends the wait, or prevents it. Anybody may call it. It does not block. It does nothing if the waiter was woken before, or
-// has given up.
-func (w *Waiter) Wake() {
+// has given up. The error is the refusal of the thread's scheduler: then the thread stays parked until somebody else unparks it.
+func (w *Waiter) Wake() error {
 	t, loose := w.task, w.woken // w may be its maker's again once the state has changed
 	if !w.state.CompareAndSwap(waiting, woken) {
 		w.state.CompareAndSwap(left, passed)
-		return
+		return nil
 	}
 	switch {
 	case t != nil:
-		// If its scheduler refuses the thread it stays parked; there is nobody to tell but whoever
-		// closed the scheduler while its threads waited.
-		_ = t.Unpark()
+		return t.Unpark()
 	case loose != nil:
 		loose <- struct{}{}
 	default:
 		w.wg.Done()
 	}
+	return nil
 }

@@ -277,8 +277,11 @@ func (w *worker) isLongest() bool {
 	return true
 }
 
-// shareSlot moves what is in the hand-off slot to the shared queue.
+// shareSlot moves what is in the hand-off slot to the shared queue, if there can be another carrier.
 func (w *worker) shareSlot() {
+	if w.fj.options.MaxCarriers == 1 {
+		return
+	}
 	if t := w.handOff.steal(); t != nil {
 		// Refused only when the scheduler is closed under its threads.
 		_ = w.fj.share(t, t, 1)

@@ -42,13 +42,14 @@ type worker struct {
 
 	seen struct { // the watchdog's
 		hold   flight.Hold
-		holder *Task // whose hold it is
+		holder *Task     // whose hold it is
+		at     []uintptr // where it was seen
 		ticks  uint32
-		waits  bool         // a task, for this carrier
-		turn   uint32       // when the watchdog looked last
-		held   bool         // it stood still for a tick
-		stood  uint32       // for how many
-		since  flight.Ticks // no later than when it began to stand still, but for a mount
+		waits  bool   // a task, for this carrier
+		turn   uint32 // when the watchdog looked last
+		held   bool   // it stood still for a tick
+		stood  uint32 // for how many
+		work   work
 	}
 }
 
@@ -278,10 +279,11 @@ func (w *worker) search() *Task {
 // OS thread is given more of a processor.
 const mixEvery = 8
 
-// sharesYield reports whether a thread that has just yielded goes to the shared queue, and not to the end of w's own.
-func (w *worker) sharesYield() bool {
-	if w.fj.sharedLen.Load() > 0 && w.queue.looksEmpty() {
-		return true // else it would be the next again
+// sharesYield reports whether t, which has just yielded, goes to the shared queue, and not to the end of w's own.
+func (w *worker) sharesYield(t *Task) bool {
+	others := w.pending != nil || w.mounted != nil && w.mounted != t // w had one, which comes before t
+	if w.fj.sharedLen.Load() > 0 && w.queue.looksEmpty() && !others {
+		return true // else w would take it again
 	}
 	return w.ticks%mixEvery == 0 && w.fj.Parallelism() > 1
 }

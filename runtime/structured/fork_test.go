@@ -214,6 +214,7 @@ func TestNothingIsForkedAfterAJoin(t *testing.T) {
 
 // A recorder is a policy that tells what it was told.
 type recorder struct {
+	results     int // calls of Result
 	forks, ends atomic.Int32
 	cancels     string // "fork" or "complete"
 	panics      string
@@ -244,7 +245,7 @@ func (r *recorder) OnTimeout(err error) error {
 	return err
 }
 
-func (r *recorder) Result() error { return nil }
+func (r *recorder) Result() error { r.results++; return nil }
 
 // ST-05, FL-05
 func TestAForkAfterACancelMakesNoThread(t *testing.T) {

@@ -15,13 +15,18 @@ import (
 //
 //   - If a thread has panicked, Join panics with a [*Panic].
 //   - If the scope was cancelled by Cancel, or by the end of the context around, and subtasks have no result for it, it returns the cause.
-//   - If the calling thread is interrupted, or was before, Join clears the interrupt status and returns [vthread.ErrInterrupted]. It may be called again then.
+//   - If the calling thread is interrupted while it waits, or was before, Join clears the interrupt status and returns [vthread.ErrInterrupted]. It may be called
+//     again then. An interrupt from before counts also when all threads have ended; the JDK's StructuredTaskScope.join returns normally then and leaves the status set.
 //
 // It panics when the caller is not the owner, or the scope was joined or closed.
 func (s *Scope) Join() error {
 	s.check("join")
 	if s.joined && !s.again {
 		panic(fmt.Sprintf("structured: join of scope %q: it was joined", s.Name()))
+	}
+	if me := sched.Current(); me != nil && me.TakeInterrupt() { // now: its threads may have ended when the wait looks at it
+		s.joined, s.again = true, true
+		return vthread.ErrInterrupted
 	}
 	s.joined, s.again = true, false
 	s.flock.Join()

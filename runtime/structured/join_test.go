@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/runtime/sched"
 	"github.com/vtscope/vtscope/runtime/structured"
 	"github.com/vtscope/vtscope/runtime/vthread"
+	"github.com/vtscope/vtscope/runtime/vttest"
 )
 
 var nilContext context.Context
@@ -118,6 +120,46 @@ func TestAnInterruptEndsTheJoinAndNotTheSubtasks(t *testing.T) {
 			}).Join()
 		})
 	}
+}
+
+func TestAThreadThatWasInterruptedBeforeIsToldByAJoinAlsoWhenAllHaveEnded(t *testing.T) {
+	body := func(t *testing.T, rounds int) {
+		me := vthread.Current()
+		for round := range rounds {
+			s := opened(t, structured.Options{})
+			task := structured.Fork(s, func() (int, error) { return 1, nil })
+			if round%2 == 0 {
+				task.Thread().Join()
+			}
+			me.Interrupt()
+			if err := s.Join(); err != vthread.ErrInterrupted || me.IsInterrupted() {
+				t.Errorf("round %d: got %v, interrupted %v, want ErrInterrupted, not", round, err, me.IsInterrupted())
+			}
+			vthread.Interrupted()
+			if err := s.Join(); err != nil {
+				t.Errorf("round %d: second join: %v", round, err)
+			}
+			closes(t, s)
+			if t.Failed() {
+				return
+			}
+		}
+	}
+	fj, err := sched.NewForkJoin(sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fj.Close()
+	single := sched.NewSingle()
+	defer single.Close()
+	for name, s := range map[string]sched.Scheduler{"default": nil, "one-carrier": fj, "single": single, "goroutines": sched.Goroutines} {
+		t.Run("scheduler="+name, func(t *testing.T) {
+			vthread.Builder{Scheduler: s}.Start(func() { body(t, 100) }).Join()
+		})
+	}
+	t.Run("simulated", func(t *testing.T) {
+		vttest.Run(t, func(t *testing.T) { vthread.Start(func() { body(t, 2) }).Join() })
+	})
 }
 
 // ST-15, ST-39, FL-10

@@ -4,8 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/petermattis/goid"
-
+	"github.com/vtscope/vtscope/runtime/internal/coro"
 	"github.com/vtscope/vtscope/runtime/structured/internal/flock"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
@@ -26,7 +25,7 @@ func self() caller {
 	if t := vthread.Current(); t != nil {
 		return caller{thread: t}
 	}
-	return caller{goroutine: goid.Get()}
+	return caller{goroutine: int64(coro.Goroutine())}
 }
 
 func (c caller) innermost() *vthread.Scope {

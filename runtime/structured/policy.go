@@ -210,7 +210,8 @@ func (AwaitAll) OnTimeout(err error) error { return err }
 // Result is for scopes.
 func (AwaitAll) Result() error { return nil }
 
-// Until is the policy that subtasks go on until one is found that is enough: the scope is cancelled then, and Join returns nil, as it does when all have ended.
+// Until is the policy that subtasks go on until one is found that is enough: the scope is cancelled then, and Join returns nil, as it does when all have ended, or
+// when the time is over: Tasks tells what there is then.
 type Until struct {
 	// Enough is called with each subtask that has a result, on its thread, by several threads at a time.
 	Enough func(t Task) bool
@@ -232,7 +233,7 @@ func (p *Until) OnComplete(t Task) (cancel bool) {
 }
 
 // OnTimeout is for scopes.
-func (p *Until) OnTimeout(err error) error { return err }
+func (p *Until) OnTimeout(error) error { return nil }
 
 // Result is for scopes.
 func (p *Until) Result() error { return nil }

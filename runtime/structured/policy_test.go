@@ -194,6 +194,23 @@ func TestUntilCancelsWhenThereIsEnough(t *testing.T) {
 	})
 }
 
+// ST-44
+func TestUntilReturnsWhatThereIsWhenTheTimeIsOver(t *testing.T) {
+	both(t, func(t *testing.T) {
+		p := &structured.Until{Enough: func(structured.Task) bool { return false }}
+		if err := runs(p, soon(), succeed(1), stay); err != nil {
+			t.Errorf("got %v, want nothing", err)
+		}
+		if tasks := p.Tasks(); len(tasks) != 2 || tasks[1].State() != structured.Unavailable {
+			t.Errorf("got %v, want two, the second of which has no result", tasks)
+		}
+		r := &recorder{onTimeout: func(error) error { return nil }}
+		if err := runs(r, soon(), stay); err != nil || r.results != 1 {
+			t.Errorf("got %v, and %d calls of Result, want one", err, r.results)
+		}
+	})
+}
+
 // ST-45
 func TestPoliciesRefuseSubtasksInTheWrongState(t *testing.T) {
 	s := opened(t, structured.Options{Policy: structured.AwaitAll{}})

@@ -7,8 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/petermattis/goid"
-
+	"github.com/vtscope/vtscope/runtime/internal/coro"
 	"github.com/vtscope/vtscope/runtime/structured/internal/flock"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
@@ -84,7 +83,7 @@ func lookup(k *scopedKey, must bool) unsafe.Pointer {
 			in = t.Scope()
 		}
 	} else {
-		in = goroutines.find(goid.Get())
+		in = goroutines.find(int64(coro.Goroutine()))
 	}
 	p := valuesOf(in).find(k)
 	if p == nil && must {

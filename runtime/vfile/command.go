@@ -135,7 +135,7 @@ func (c *Cmd) wait() {
 	c.mu.waiters = nil
 	c.mu.Unlock()
 	for _, w := range waiters {
-		w.Wake()
+		_ = w.Wake() // refused, it stays parked: who closed its scheduler knows
 	}
 }
 

@@ -130,7 +130,7 @@ func (a *attempt[T]) wait(ctx context.Context, me *sched.Task, call func(context
 		case dropped && err == nil && a.lost != nil:
 			a.lost(v)
 		case w != nil:
-			w.Wake()
+			_ = w.Wake() // refused, it stays parked: who closed its scheduler knows
 		}
 	}()
 	for {
@@ -138,6 +138,7 @@ func (a *attempt[T]) wait(ctx context.Context, me *sched.Task, call func(context
 		a.mu.Lock()
 		if a.over {
 			a.mu.Unlock()
+			w.Drop()
 			return a.value, a.err
 		}
 		a.waiter, a.changed = w, false
@@ -184,6 +185,6 @@ func (a *attempt[T]) connecting() {
 	}
 	a.mu.Unlock()
 	if w != nil {
-		w.Wake()
+		_ = w.Wake() // refused, it stays parked: who closed its scheduler knows
 	}
 }

@@ -27,6 +27,7 @@ type account struct {
 	waiting int
 	record  *flight.BlockerRecord
 	label   *label // nil: it has none
+	gifts   atomic.Pointer[gifts]
 }
 
 // A label is what somebody has said of a synchronizer.

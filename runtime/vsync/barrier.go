@@ -60,7 +60,7 @@ func (b *Barrier) wait(l *sched.Limits) (before int, err error) {
 	sched.Point(sched.OpPoint, b.blocker())
 	me := sched.Current()
 	q := &b.waiters
-	n := new(waiter).ready(me, l)
+	n := new(waiter).ready(me, l, b, nil)
 	q.Lock()
 	if b.broken {
 		q.Unlock()

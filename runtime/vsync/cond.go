@@ -11,8 +11,8 @@ import (
 	"github.com/vtscope/vtscope/runtime/sched"
 )
 
-// A Cond is where threads and goroutines wait until something has changed that a lock guards. They wait in the order in which they came, and
-// never go on without a reason.
+// A Cond is where threads and goroutines wait until something has changed that a lock guards. They wait in the order in which they came. Who is not
+// chosen goes on only if who was chosen cannot, because pinned threads hold all its carriers; so Wait stands in a loop that looks at what has changed.
 type Cond struct {
 	// L is held by who calls Wait. It is any lock; a thread that waits for one of this package again gives its carrier away.
 	L sync.Locker
@@ -28,8 +28,8 @@ func NewCond(l sync.Locker) *Cond { return &Cond{L: l, told: account{label: made
 // SetName gives c a name, which dumps show. It must be called before anybody uses c.
 func (c *Cond) SetName(name string) { c.told.setName(name) }
 
-// Wait unlocks c.L, waits until it is chosen by Signal or Broadcast, and locks c.L again. A thread parks, a goroutine blocks. Interrupts play
-// no part.
+// Wait unlocks c.L, waits until it is chosen by Signal or Broadcast, and locks c.L again. A [ReentrantMutex], also one that is embedded in
+// c.L, it unlocks as often as the caller has locked it, and locks as often again. A thread parks, a goroutine blocks. Interrupts play no part.
 func (c *Cond) Wait() { _ = c.wait(always) }
 
 // WaitInterruptibly is [Cond.Wait] for who may be interrupted: if the calling thread is while it waits, or was before, WaitInterruptibly clears the interrupt
@@ -48,9 +48,17 @@ func (c *Cond) wait(l *sched.Limits) error {
 	if err := ended(me, l); err != nil {
 		return err
 	}
+	times := 1
+	if l, ok := c.L.(interface{ times() int }); ok {
+		times = l.times()
+	}
 	n := c.queue(me, l)
-	c.unlock(n)
-	defer c.L.Lock()
+	c.unlock(n, times)
+	defer func() {
+		for range times {
+			c.L.Lock()
+		}
+	}()
 	for {
 		if got, err := c.waiters.await(n, l, flight.ReasonCondition, c); got || err != nil {
 			return err
@@ -60,7 +68,7 @@ func (c *Cond) wait(l *sched.Limits) error {
 }
 
 func (c *Cond) queue(me *sched.Task, l *sched.Limits) *waiter {
-	n := new(waiter).ready(me, l)
+	n := new(waiter).ready(me, l, c, c)
 	q := &c.waiters
 	q.Lock()
 	q.pushLocked(n)
@@ -69,14 +77,16 @@ func (c *Cond) queue(me *sched.Task, l *sched.Limits) *waiter {
 }
 
 // unlock unlocks c.L for n, which stands in the queue. If that panics, it does not any more.
-func (c *Cond) unlock(n *waiter) {
+func (c *Cond) unlock(n *waiter, times int) {
 	unlocked := false
 	defer func() {
 		if !unlocked {
 			c.drop(n)
 		}
 	}()
-	c.L.Unlock()
+	for range times {
+		c.L.Unlock()
+	}
 	unlocked = true
 }
 
@@ -113,6 +123,21 @@ func (c *Cond) Signal() {
 		}
 	}
 	sched.Point(sched.OpPoint, c.blocker())
+}
+
+// takeBack is that of [giver]. Who was chosen stays so, since those who have come later may wait for something else: another goes on
+// without having been chosen, and finds out.
+func (c *Cond) takeBack(n *waiter) {
+	q := &c.waiters
+	q.Lock()
+	other := q.otherLocked(n)
+	if other == nil || n.state.Load() != given {
+		q.Unlock()
+		return
+	}
+	q.takeLocked(other)
+	q.Unlock()
+	other.wake()
 }
 
 // Broadcast lets all go on that wait. The caller may hold c.L, or not. It does not block.

@@ -20,6 +20,14 @@
 // Who gives up has changed nothing, but for a [Barrier], which breaks. Interrupts do not reach goroutines.
 //
 // A thread whose scheduler was closed, or refuses it, while it waited gets nothing: what it was to have goes to the next.
+// If pinned threads hold all carriers that it could go on with, what it was to have goes, after 5 to 10 ms, to one that waits and can go on, and it waits
+// again.
+//
+// A context that ends while its caller waits is preferred to what comes at the same time, as in golang.org/x/sync/semaphore: LockContext, AcquireContext,
+// TakeContext, WaitContext of a latch give back what they got, and return the cause. What others have seen happen stays: an element that was put, an
+// exchange, a round of a barrier, the choice of Signal.
+//
+// While a thread waits it may execute code of its caller that waits, too: the Unlock of a [Cond]'s lock, the methods of a context.
 //
 // # Misuse
 //

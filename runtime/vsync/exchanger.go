@@ -61,7 +61,7 @@ func (x *Exchanger[T]) exchange(v T, l *sched.Limits) (theirs T, err error) {
 		box := new(T)
 		*box = v
 		n := &waiter{value: box}
-		q.pushLocked(n.ready(me, l))
+		q.pushLocked(n.ready(me, l, x, nil))
 		q.Unlock()
 		got, err := q.await(n, l, flight.ReasonCondition, x)
 		switch {

@@ -84,17 +84,21 @@ func (l *Latch) wait(limits *sched.Limits) error {
 		return err
 	}
 	for {
-		n := new(waiter).ready(me, limits)
+		n := new(waiter).ready(me, limits, l, nil)
 		q := &l.waiters
 		q.Lock()
 		if l.count.Load() == 0 {
 			q.Unlock()
-			return nil
+			return limits.Late()
 		}
 		q.pushLocked(n)
 		q.Unlock()
-		if got, err := q.await(n, limits, flight.ReasonCondition, l); got || err != nil {
+		got, err := q.await(n, limits, flight.ReasonCondition, l)
+		switch {
+		case err != nil:
 			return err
+		case got:
+			return limits.Late()
 		}
 	}
 }

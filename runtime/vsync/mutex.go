@@ -156,20 +156,37 @@ func (m *Mutex) lockWithin(l *sched.Limits) error {
 
 // lock takes the lock, which is that of s, within limits for the caller, on which me is mounted.
 func (m *Mutex) lock(me *sched.Task, l *sched.Limits, why flight.Reason, s synchronizer) error {
+	if err := m.await(me, l, why, s); err != nil {
+		return err
+	}
+	if err := l.Late(); err != nil {
+		m.release(s.blocker())
+		return err
+	}
+	return nil
+}
+
+func (m *Mutex) await(me *sched.Task, l *sched.Limits, why flight.Reason, s synchronizer) error {
 	self := holderOf(me)
 	if m.spin(self, 0) {
 		return nil
 	}
 	waited := false
+	if me != nil {
+		me.Contend()
+	}
 	defer func() {
+		if me != nil {
+			me.Contended()
+		}
 		if waited {
 			s.account().again(s)
 		}
 	}()
 	var token uint64
 	for since := now(); ; {
-		n := &waiter{since: since, holder: self, tried: token != 0}
-		if !m.queue(n.ready(me, l), token) {
+		n := &waiter{since: since, holder: self, tried: waited}
+		if !m.queue(n.ready(me, l, s, m), token) {
 			return nil
 		}
 		waited = true
@@ -210,7 +227,7 @@ const spins = 100
 // processors is how many there are for goroutines, when the program begins: with one, a lock is not freed while somebody spins.
 var processors = runtime.GOMAXPROCS(0)
 
-// queue lets n wait, as the first if it has the token, which it returns. It returns false if the lock was free: then n has it.
+// queue lets n wait, as the first if it was woken before; the token, if it has it, it returns. It returns false if the lock was free: then n has it.
 func (m *Mutex) queue(n *waiter, token uint64) bool {
 	q := &m.waiters
 	q.Lock()
@@ -225,7 +242,7 @@ func (m *Mutex) queue(n *waiter, token uint64) bool {
 			break
 		}
 	}
-	if token != 0 {
+	if n.tried {
 		q.pushFirstLocked(n)
 	} else {
 		q.pushLocked(n)
@@ -303,6 +320,23 @@ func (m *Mutex) releaseQueued(b flight.Blocker) bool {
 	}
 	m.passToken()
 	return true
+}
+
+// takeBack is that of [giver]: n was handed the lock, or has the token.
+func (m *Mutex) takeBack(n *waiter) {
+	q := &m.waiters
+	q.Lock()
+	if !q.takeBackLocked(n) {
+		q.Unlock()
+		return
+	}
+	for n.handed { // then the lock gets free, and the token is there instead
+		if w := m.word.Load(); m.word.CompareAndSwap(w, w&queued|woken) {
+			break
+		}
+	}
+	q.Unlock()
+	m.passToken()
 }
 
 // passToken gives the token to the next waiter, or up.

@@ -113,7 +113,7 @@ func (q *Queue[T]) putNow(v T, n *waiter) (did bool, err error) {
 
 func (q *Queue[T]) putLater(v T, l *sched.Limits) error {
 	n := &waiter{value: &v}
-	if did, err := q.putNow(v, n.ready(sched.Current(), l)); did {
+	if did, err := q.putNow(v, n.ready(sched.Current(), l, q, nil)); did {
 		return err
 	}
 	if _, err := q.waiters.await(n, l, flight.ReasonCondition, q); err != nil {
@@ -136,7 +136,8 @@ func (q *Queue[T]) TakeInterruptibly() (T, error) { return q.take(alert) }
 // TakeFor is [Queue.TakeInterruptibly] for at most d; then it returns [ErrTimeout].
 func (q *Queue[T]) TakeFor(d time.Duration) (T, error) { return q.take(within(d)) }
 
-// TakeContext is [Queue.TakeInterruptibly] that also returns when ctx ends, or had ended before, with its cause.
+// TakeContext is [Queue.TakeInterruptibly] that also returns when ctx ends, or had ended before, with its cause. An element that came at the same time is the
+// first of the queue again, whatever its capacity.
 func (q *Queue[T]) TakeContext(ctx context.Context) (T, error) { return q.take(inContext(ctx)) }
 
 // TryTake removes the first element and returns it, if there is one. It does not block.
@@ -167,6 +168,11 @@ func (q *Queue[T]) take(l *sched.Limits) (T, error) {
 	if !did {
 		v, err = q.takeLater(l)
 	}
+	if late := l.Late(); late != nil && err == nil {
+		q.putBack(v)
+		var none T
+		v, err = none, late
+	}
 	sched.Point(sched.OpPoint, q.blocker())
 	return v, err
 }
@@ -175,7 +181,7 @@ func (q *Queue[T]) take(l *sched.Limits) (T, error) {
 func (q *Queue[T]) takeNow(n *waiter) (v T, did bool, err error) {
 	q.waiters.Lock()
 	var putter *waiter
-	if q.putters.Load() {
+	if q.putters.Load() && q.n < q.bound { // else one was put back, and there is no room yet
 		putter = q.waiters.first
 	}
 	if putter != nil {
@@ -211,7 +217,7 @@ func (q *Queue[T]) takeLater(l *sched.Limits) (v T, err error) {
 	for {
 		box := new(T)
 		n := &waiter{value: box}
-		if v, did, err := q.takeNow(n.ready(sched.Current(), l)); did {
+		if v, did, err := q.takeNow(n.ready(sched.Current(), l, q, q)); did {
 			return v, err
 		}
 		got, err := q.waiters.await(n, l, flight.ReasonCondition, q)
@@ -222,6 +228,36 @@ func (q *Queue[T]) takeLater(l *sched.Limits) (v T, err error) {
 			return *box, nil
 		case got:
 			return v, ErrClosed
+		}
+	}
+}
+
+// takeBack is that of [giver]: n was given an element.
+func (q *Queue[T]) takeBack(n *waiter) {
+	q.waiters.Lock()
+	back := !q.putters.Load() && n.handed && q.waiters.takeBackLocked(n)
+	q.waiters.Unlock()
+	if back {
+		q.putBack(*n.value.(*T))
+	}
+}
+
+// putBack makes v, which was taken out, the first element again, or gives it to who waits.
+func (q *Queue[T]) putBack(v T) {
+	for {
+		q.waiters.Lock()
+		first := q.waiters.first
+		if first == nil || q.putters.Load() {
+			q.pushFirstLocked(v)
+			q.waiters.Unlock()
+			return
+		}
+		q.waiters.takeLocked(first)
+		*first.value.(*T) = v
+		first.handed = true
+		q.waiters.Unlock()
+		if first.wake() {
+			return
 		}
 	}
 }
@@ -252,16 +288,31 @@ func (q *Queue[T]) turn(putters bool) {
 	}
 }
 
+func (q *Queue[T]) pushFirstLocked(v T) {
+	if q.n == len(q.ring) {
+		q.growLocked(q.n + 1) // perhaps beyond the bound: it was in the queue
+	}
+	if q.head--; q.head < 0 {
+		q.head += len(q.ring)
+	}
+	q.ring[q.head] = v
+	q.n++
+}
+
+func (q *Queue[T]) growLocked(size int) {
+	ring := make([]T, size)
+	copied := copy(ring, q.ring[q.head:])
+	copy(ring[copied:], q.ring[:q.head])
+	q.ring, q.head = ring, 0
+}
+
 func (q *Queue[T]) pushLocked(v T) {
 	if q.n == len(q.ring) {
 		size := max(2*q.n, 8)
 		if q.bound != 0 {
 			size = min(size, q.bound-1)
 		}
-		ring := make([]T, size)
-		copied := copy(ring, q.ring[q.head:])
-		copy(ring[copied:], q.ring[:q.head])
-		q.ring, q.head = ring, 0
+		q.growLocked(size)
 	}
 	at := q.head + q.n
 	if at >= len(q.ring) {

@@ -56,6 +56,14 @@ func (m *ReentrantMutex) again(me *sched.Task) bool {
 	return true
 }
 
+// times is how often the caller has locked m, for [Cond.Wait]: at least 1, whoever holds m.
+func (m *ReentrantMutex) times() int {
+	if !m.Held() {
+		return 1
+	}
+	return 1 + m.more
+}
+
 // Unlock undoes one Lock; the last one is [Mutex.Unlock]. It panics if the caller does not hold the lock.
 func (m *ReentrantMutex) Unlock() {
 	switch {

@@ -7,6 +7,7 @@ import (
 	"github.com/vtscope/vtscope/runtime/sched"
 	"github.com/vtscope/vtscope/runtime/vsync"
 	"github.com/vtscope/vtscope/runtime/vthread"
+	"github.com/vtscope/vtscope/runtime/vttest"
 )
 
 // takeDeep locks mu again and again, calls at at each depth, and unlocks it as often.
@@ -145,5 +146,47 @@ func TestOnlyTheHolderUnlocksAReentrantMutex(t *testing.T) {
 			})()
 			mu.Unlock()
 		})()
+	})
+}
+
+// The next goroutine gets the runtime.g of one that has ended, and with it its address.
+func TestNobodyInheritsAReentrantMutex(t *testing.T) {
+	for _, k := range append(kinds, kind{"single", func(f func()) func() {
+		s := sched.NewSingle()
+		th := vthread.Builder{Scheduler: s}.Start(f)
+		return func() { th.Join(); s.Close() }
+	}}, kind{"scheduler=goroutines", func(f func()) func() {
+		th := vthread.Builder{Scheduler: sched.Goroutines}.Start(f)
+		return func() { th.Join() }
+	}}) {
+		t.Run("by="+k.name, func(t *testing.T) {
+			var mu vsync.ReentrantMutex
+			k.start(func() { mu.Lock() })()
+			heirs := 0
+			for range 1000 {
+				k.start(func() {
+					if mu.Held() || mu.TryLock() {
+						heirs++
+					}
+				})()
+			}
+			if heirs > 0 {
+				t.Errorf("%d of 1000 hold what one that has ended has locked", heirs)
+			}
+		})
+	}
+}
+
+func TestWhateverTheScheduleIsNobodyInheritsAReentrantMutex(t *testing.T) {
+	vttest.Run(t, func(t *testing.T) {
+		var mu vsync.ReentrantMutex
+		vthread.Start(func() { mu.Lock() }).Join()
+		for range 3 {
+			vthread.Start(func() {
+				if mu.Held() || mu.TryLock() {
+					t.Error("a thread holds what one that has ended has locked")
+				}
+			})
+		}
 	})
 }

@@ -92,6 +92,10 @@ func (m *RWMutex) rlock(l *sched.Limits) error {
 		if err := m.waitToRead(l); err != nil {
 			return err
 		}
+		if err := l.Late(); err != nil {
+			m.runlock()
+			return err
+		}
 	}
 	m.reads()
 	return nil
@@ -103,7 +107,7 @@ func (m *RWMutex) waitToRead(l *sched.Limits) error {
 		return err
 	}
 	for !m.tryRead() {
-		n := new(waiter).ready(me, l)
+		n := new(waiter).ready(me, l, m, (*rwReaders)(m))
 		if !m.queueReader(n) {
 			return nil
 		}
@@ -168,6 +172,9 @@ func (m *RWMutex) admitWriter() {
 	q.takeLocked(n)
 	m.word.Or(rwWriting)
 	q.Unlock()
+	if m.word.Load()&rwWaiting != 0 || m.writer.word.Load()&queued != 0 {
+		m.told.wants() // who waits for the writer stands elsewhere
+	}
 	if !n.wake() {
 		m.unlock()
 	}
@@ -204,6 +211,17 @@ func (m *RWMutex) lockWithin(l *sched.Limits) error {
 	if err := ended(me, l); err != nil {
 		return err
 	}
+	if err := m.waitToWrite(me, l); err != nil {
+		return err
+	}
+	if err := l.Late(); err != nil {
+		m.unlock()
+		return err
+	}
+	return nil
+}
+
+func (m *RWMutex) waitToWrite(me *sched.Task, l *sched.Limits) error {
 	for {
 		if self := holderOf(me); !m.writer.try(self, 0) {
 			if err := m.writer.lock(me, l, flight.ReasonLock, m); err != nil {
@@ -213,17 +231,17 @@ func (m *RWMutex) lockWithin(l *sched.Limits) error {
 		if m.word.CompareAndSwap(0, rwClosed|rwWriting) {
 			return nil
 		}
-		n := new(waiter).ready(me, l)
+		n := new(waiter).ready(me, l, m, (*rwWriter)(m))
 		if !m.announce(n) {
 			return nil
 		}
 		got, err := m.drain.await(n, l, flight.ReasonLock, m)
 		switch {
-		case got:
-			return nil
 		case err != nil:
 			m.unlock()
 			return err
+		case got:
+			return nil
 		}
 	}
 }
@@ -264,6 +282,11 @@ func (m *RWMutex) unlock() {
 		}
 		waiting := q.n
 		n := q.takeAllLocked()
+		for n := n; n != nil; n = n.next {
+			if n.from != nil {
+				m.told.gave(n, false) // a writer that waits for them says so
+			}
+		}
 		q.Unlock()
 		if n != nil { // when all have been woken
 			defer sched.NoteHold(m.blocker(), now()-n.since, waiting)
@@ -276,6 +299,44 @@ func (m *RWMutex) unlock() {
 		}
 	}
 	m.writer.release(m.blocker())
+}
+
+// rwReaders is the [giver] of those who wait to read. A writer may wait for them in drain, and behind it all others: that one may have no carrier either.
+type rwReaders RWMutex
+
+func (m *rwReaders) takeBack(n *waiter) {
+	wanted := false
+	for _, q := range [...]*waiters{&m.drain, &m.readers, &m.writer.waiters} {
+		q.Lock()
+		wanted = wanted || q.otherLocked(n) != nil
+		q.Unlock()
+	}
+	q := &m.drain
+	q.Lock()
+	back := wanted && q.n > 0 && n.state.CompareAndSwap(given, refused)
+	q.Unlock()
+	if back {
+		(*RWMutex)(m).runlock()
+	}
+}
+
+// rwWriter is the [giver] of who waits in drain. Readers and other writers may wait for it.
+type rwWriter RWMutex
+
+func (m *rwWriter) takeBack(n *waiter) {
+	back := false
+	for _, q := range [...]*waiters{&m.readers, &m.writer.waiters} {
+		q.Lock()
+		if c := q.otherLocked(n); c != nil && (back || n.state.CompareAndSwap(given, refused)) {
+			q.removeLocked(c)
+			q.pushFirstLocked(c)
+			back = true
+		}
+		q.Unlock()
+	}
+	if back {
+		(*RWMutex)(m).unlock()
+	}
 }
 
 // RLocker returns a Locker whose Lock and Unlock are RLock and RUnlock.

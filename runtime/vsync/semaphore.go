@@ -108,6 +108,10 @@ func (s *Semaphore) acquire(n int64, l *sched.Limits) error {
 		if err != nil {
 			return err
 		}
+		if err := l.Late(); err != nil {
+			s.release(n)
+			return err
+		}
 		if waited {
 			defer s.told.again(s)
 		}
@@ -122,7 +126,7 @@ func (s *Semaphore) wait(me *sched.Task, n int64, l *sched.Limits) (waited bool,
 		return false, err
 	}
 	for !s.try(n) {
-		w := new(waiter).ready(me, l)
+		w := new(waiter).ready(me, l, s, s)
 		w.permits = n
 		q := &s.waiters
 		if n > s.size {
@@ -186,6 +190,19 @@ func (s *Semaphore) release(n int64) {
 			return
 		}
 	}
+}
+
+// takeBack is that of [giver].
+func (s *Semaphore) takeBack(n *waiter) {
+	q := &s.waiters
+	q.Lock()
+	if !q.takeBackLocked(n) { // perhaps for one that wants what several were given
+		q.Unlock()
+		return
+	}
+	s.word.Add(n.permits * semaphorePermit)
+	q.Unlock()
+	s.grant()
 }
 
 // grant gives permits to those who wait (Z3).

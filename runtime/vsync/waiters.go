@@ -17,10 +17,13 @@ import (
 //	W2  Who gives up, and finds itself taken out, has what it was given, and has not given up.
 //	W3  A thread that its scheduler refuses to let go on gets nothing: wake takes back what it was given, unless somebody else has made it go on
 //	    meanwhile.
+//	W4  What a thread was given that has no carrier to take it on is taken back for who needs none of those carriers ([gifts]).
 type waiters struct {
 	spin.Mutex
 	first, last *waiter
 	n           int
+	home        uintptr // of the first that came while nobody waited
+	others      int     // how many have another home than that
 }
 
 // Lock takes the lock. It is free soon.
@@ -44,17 +47,25 @@ var tries = func() int {
 // A waiter is one who waits, once.
 type waiter struct {
 	next, prev *waiter // guarded by the lock of waiters
-	in         bool    // likewise
 
-	task    *sched.Task // nil: a goroutine
+	state  atomic.Uint32
+	in     bool // guarded by the lock of waiters
+	late   bool // see gift
+	tried  bool // it was woken before, and found the lock held, or came too late
+	handed bool // it was given the lock, the element, the room, the end of the round
+
+	task    *sched.Task // nil: a goroutine, or it has arrived
+	home    uintptr     // [sched.Task.Home]; 0: a goroutine, or a thread that has its carrier while it waits
 	sleeper *sched.Waiter
-	state   atomic.Uint32
 	since   time.Duration // when it began to wait, as now tells
 
-	// What it wants, and what it was given: written before it is woken, read by it then.
+	// For [gifts].
+	told *account
+	from giver   // nil: what it is given is nobody else's
+	gift *waiter // who was given something next; guarded by the lock of gifts, as late is
+
+	// What it wants, and what it was given, as handed: written before it is woken, read by it then.
 	holder  uint64 // of a Mutex, see [holderOf]
-	tried   bool   // likewise: it was woken before, and found the lock held
-	handed  bool   // it was given the lock, the element, the room, the end of the round
 	permits int64  // of a Semaphore
 	number  int64  // of a Barrier's round
 	value   any    // of a Queue or an Exchanger: a pointer
@@ -71,11 +82,15 @@ const (
 // now is the time as limits have it. In a simulation it is virtual.
 func now() time.Duration { return sched.After(0) }
 
-// ready makes n a waiter for the caller, on which me is mounted, within limits.
-func (n *waiter) ready(me *sched.Task, l *sched.Limits) *waiter {
+// ready makes n a waiter for the caller, on which me is mounted, within limits. What it gets is of s; from takes it back, nil if nobody else waits for it.
+func (n *waiter) ready(me *sched.Task, l *sched.Limits, s synchronizer, from giver) *waiter {
 	n.task = me
 	if n.since == 0 {
 		n.since = now()
+	}
+	if me != nil && !me.Stays() {
+		n.home = me.Home()
+		n.told, n.from = s.account(), from
 	}
 	if me == nil && (l.Context != nil || l.Until != 0) {
 		n.sleeper = sched.NewLooseWaiter(nil)
@@ -86,7 +101,7 @@ func (n *waiter) ready(me *sched.Task, l *sched.Limits) *waiter {
 }
 
 func (q *waiters) pushLocked(n *waiter) {
-	n.in = true
+	q.countLocked(n)
 	n.prev, n.next = q.last, nil
 	if q.last == nil {
 		q.first = n
@@ -94,11 +109,10 @@ func (q *waiters) pushLocked(n *waiter) {
 		q.last.next = n
 	}
 	q.last = n
-	q.n++
 }
 
 func (q *waiters) pushFirstLocked(n *waiter) {
-	n.in = true
+	q.countLocked(n)
 	n.prev, n.next = nil, q.first
 	if q.first == nil {
 		q.last = n
@@ -106,6 +120,16 @@ func (q *waiters) pushFirstLocked(n *waiter) {
 		q.first.prev = n
 	}
 	q.first = n
+}
+
+func (q *waiters) countLocked(n *waiter) {
+	n.in = true
+	if q.n == 0 {
+		q.home = n.home
+	}
+	if n.home != q.home {
+		q.others++
+	}
 	q.n++
 }
 
@@ -122,6 +146,9 @@ func (q *waiters) removeLocked(n *waiter) {
 	}
 	n.prev, n.next = nil, nil
 	n.in = false
+	if n.home != q.home {
+		q.others--
+	}
 	q.n--
 }
 
@@ -129,6 +156,9 @@ func (q *waiters) removeLocked(n *waiter) {
 func (q *waiters) takeLocked(n *waiter) {
 	q.removeLocked(n)
 	n.state.Store(given)
+	if n.from != nil {
+		n.told.gave(n, q.n > 0)
+	}
 }
 
 // takeAllLocked takes all out. The caller wakes them in turn, following next.
@@ -138,14 +168,13 @@ func (q *waiters) takeAllLocked() *waiter {
 		n.in, n.prev = false, nil
 		n.state.Store(given)
 	}
-	q.first, q.last, q.n = nil, nil, 0
+	q.first, q.last, q.n, q.others = nil, nil, 0, 0
 	return first
 }
 
 // wake lets n go on. It returns false if n's scheduler refuses that: then the caller has again what n was given (W3).
 func (n *waiter) wake() bool {
-	n.sleeper.Wake()
-	return !n.stays() || !n.state.CompareAndSwap(given, refused)
+	return n.sleeper.Wake() == nil || !n.state.CompareAndSwap(given, refused)
 }
 
 // wakeAll wakes n and those that follow it, whatever their schedulers say.
@@ -156,24 +185,12 @@ func wakeAll(n *waiter) {
 	}
 }
 
-// stays reports whether the scheduler of n's thread has refused it, after Wake, which does not tell: a thread that has gone on, and waits for something
-// else by now, had taken what it was given before it waited.
-func (n *waiter) stays() bool {
-	if n.task == nil || n.state.Load() != given {
-		return false
-	}
-	switch n.task.State() {
-	case flight.StateBlocked, flight.StateWaiting, flight.StateTimedParked:
-		return n.state.Load() == given
-	}
-	return false
-}
-
 // await blocks the caller, whose waiter n stands in q, until it is given something of s or gives up. The reason tells what a dump shows. If it returns
-// false without an error, n was refused (W3), and goes on all the same: the caller begins again.
+// false without an error, n was refused (W3) or came too late (W4), and goes on all the same: the caller begins again.
 func (q *waiters) await(n *waiter, l *sched.Limits, why flight.Reason, s synchronizer) (got bool, err error) {
 	a := s.account()
 	a.begin(s)
+	a.wants()
 	got, err = q.sleep(n, l, pauseFor(l, why, s.blocker()))
 	a.end(s)
 	return got, err
@@ -186,7 +203,7 @@ func (q *waiters) sleep(n *waiter, l *sched.Limits, p sched.Pause) (got bool, er
 		n.sleeper.Wait(p)
 	}
 	if err == nil {
-		return n.state.CompareAndSwap(given, taken), nil
+		return n.arrive(), nil
 	}
 	q.Lock()
 	if n.in {
@@ -199,7 +216,19 @@ func (q *waiters) sleep(n *waiter, l *sched.Limits, p sched.Pause) (got bool, er
 	if err == ErrInterrupted {
 		_ = n.task.Interrupt() // it stays interrupted. It runs: nobody can refuse it
 	}
-	return n.state.CompareAndSwap(given, taken), nil
+	return n.arrive(), nil
+}
+
+// arrive takes what n was given, if it was not taken back. Nobody else looks at n any more, but perhaps at its state.
+func (n *waiter) arrive() bool {
+	if !n.state.CompareAndSwap(given, taken) {
+		return false
+	}
+	n.value = nil // [gifts] keeps n for a while
+	if n.task != nil {
+		n.task, n.sleeper = nil, nil // whoever wakes it has done so
+	}
+	return true
 }
 
 // pauseFor is how a wait within l is shown.

@@ -98,7 +98,8 @@ func (f *Future[T]) GetFor(d time.Duration) (T, error) {
 	return f.within(sched.Limits{Until: sched.After(d), Interrupts: true})
 }
 
-// GetContext is [Future.Get] that also returns when ctx ends, with its cause.
+// GetContext is [Future.Get] that also returns when ctx ends, with its cause, also if the future is done at the same time. Of a future that was done before
+// it returns what Get does.
 func (f *Future[T]) GetContext(ctx context.Context) (T, error) {
 	return f.within(sched.Limits{Context: ctx, Interrupts: true})
 }
@@ -195,7 +196,7 @@ func tell(those *list.List) {
 	}
 	for e := those.Front(); e != nil; e = e.Next() {
 		if w, ok := e.Value.(*sched.Waiter); ok {
-			w.Wake()
+			_ = w.Wake() // refused, it stays parked: who closed its scheduler knows
 		}
 	}
 	for e := those.Front(); e != nil; e = e.Next() {
@@ -228,11 +229,12 @@ func (o *outcome) wait(l sched.Limits) error {
 	}
 	e := o.add(w)
 	if e == nil {
-		return nil
+		w.Drop()
+		return l.Late()
 	}
 	err := w.WaitWithin(l, o.pause())
 	if err == nil {
-		return nil
+		return l.Late()
 	}
 	o.mu.Lock()
 	if o.Done() {

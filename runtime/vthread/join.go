@@ -14,8 +14,9 @@ import (
 var ended = new(sched.Waiter)
 
 // Join waits until the thread has ended; it returns at once if it was not started. Thread and goroutine may
-// both call it: a thread parks, a goroutine blocks. If the calling thread is interrupted, or was before, Join clears its
-// interrupt status and returns [ErrInterrupted]; there is no other error. A thread that joins itself panics.
+// both call it: a thread parks, a goroutine blocks. If the calling thread is interrupted while it waits, or was before, Join clears its
+// interrupt status and returns [ErrInterrupted]; there is no other error. An interrupt from before counts also when the thread has ended;
+// the JDK's Thread.join returns normally then and leaves the status set. A thread that joins itself panics.
 func (t *Thread) Join() error {
 	if t.joiners.Load() == ended || t.task.Fresh() {
 		return t.joined()
@@ -43,7 +44,8 @@ func (t *Thread) JoinFor(d time.Duration) (hasEnded bool, err error) {
 	}
 }
 
-// JoinContext is [Thread.Join] that also returns when ctx ends, with its cause.
+// JoinContext is [Thread.Join] that also returns when ctx ends, with its cause, also if the thread ends at the same time. Of a thread that has ended before it
+// returns what Join does.
 func (t *Thread) JoinContext(ctx context.Context) error {
 	if t.joiners.Load() == ended || t.task.Fresh() {
 		return t.joined()
@@ -67,6 +69,11 @@ func (t *Thread) joinFor(l sched.Limits, why flight.Reason) error {
 	if me == &t.task {
 		panic(fmt.Sprintf("vthread: thread %s joins itself", t))
 	}
+	if l.Interrupts { // now: t may end before the wait looks at it
+		if err := t.joined(); err != nil {
+			return err
+		}
+	}
 	var w *sched.Waiter
 	if me == nil && (l.Context != nil || l.Until != 0) {
 		w = sched.NewLooseWaiter(me)
@@ -76,7 +83,8 @@ func (t *Thread) joinFor(l sched.Limits, why flight.Reason) error {
 	for {
 		first := t.joiners.Load()
 		if first == ended {
-			return t.joined()
+			w.Drop()
+			return l.Late()
 		}
 		w.Next = first
 		if t.joiners.CompareAndSwap(first, w) {
@@ -89,8 +97,9 @@ func (t *Thread) joinFor(l sched.Limits, why flight.Reason) error {
 	err := w.WaitWithin(l, sched.Pause{State: flight.StateWaiting, Reason: why, Blocker: flight.BlockThread(t.ID())})
 	if err != nil {
 		t.unjoin(w)
+		return err
 	}
-	return err
+	return l.Late()
 }
 
 // unjoining is held by who takes a waiter out of the joiners of a thread, so that there is only one who does.
@@ -150,7 +159,7 @@ func (t *Thread) release() {
 func wake(w *sched.Waiter) {
 	for w != nil {
 		next := w.Next // w is its maker's again once it is woken
-		w.Wake()
+		_ = w.Wake()   // refused, it stays parked: who closed its scheduler knows
 		w = next
 	}
 }

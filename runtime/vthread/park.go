@@ -59,8 +59,8 @@ func blocker(on []flight.Blocker) flight.Blocker {
 	return on[0]
 }
 
-// Sleep pauses the caller for at least d: a thread parks, a goroutine blocks. It returns at once if d is not
-// positive. An [Thread.Unpark] meanwhile does not shorten it; it is kept for the next park. If the thread is interrupted, or was
+// Sleep pauses the caller for at least d: a thread parks, a goroutine blocks. It returns at once if d is 0, and
+// does nothing if d is negative. An [Thread.Unpark] meanwhile does not shorten it; it is kept for the next park. If the thread is interrupted, or was
 // before, Sleep clears the interrupt status and returns [ErrInterrupted]; there is no other error.
 func Sleep(d time.Duration) error {
 	t := sched.Current()
@@ -74,8 +74,11 @@ func Sleep(d time.Duration) error {
 	return nil
 }
 
-// SleepContext is [Sleep] that also returns when ctx ends, with its cause.
+// SleepContext is [Sleep] that also returns when ctx ends, or had ended before, with its cause.
 func SleepContext(ctx context.Context, d time.Duration) error {
+	if d < 0 {
+		return (&sched.Limits{Context: ctx}).Late()
+	}
 	me := sched.Current()
 	err := sched.NewLooseWaiter(me).WaitWithin(
 		sched.Limits{Context: ctx, Until: sched.After(max(d, 0)), Interrupts: true},

@@ -100,6 +100,7 @@ func (b *bubble) inside(t *testing.T, f func(t *testing.T)) {
 			}
 			return b.chooser.choose(c)
 		},
+		Carriers:   b.plan.carriers,
 		MaxChoices: b.plan.choices,
 	})
 	b.sim.Store(s)

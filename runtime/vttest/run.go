@@ -22,6 +22,10 @@ type Options struct {
 	// Choices is how many choices between threads an execution may have: one with more does not end. Default: 100,000.
 	Choices int
 
+	// Carriers is how many threads there can be at most that execute, or wait while they are pinned and so keep their carriers. If all do, others that could go
+	// on wait, as they do with a [sched.ForkJoin] that may add no carrier. Default: any number.
+	Carriers int
+
 	// Patience is how long, in real time, a thread may block in a way that the simulation does not see; it may compute ten times as long. Default: 3 s.
 	Patience time.Duration
 }
@@ -73,6 +77,7 @@ type plan struct {
 	base      uint64 // of the seeds
 	replay    seed   // 0: none
 	choices   int
+	carriers  int
 	patience  time.Duration
 }
 
@@ -104,9 +109,10 @@ func (o Options) plan(test string) (p plan, err error) {
 	if p.replay != 0 {
 		p.schedules = 1
 	}
-	if o.Choices < 0 || o.Patience < 0 {
-		return p, fmt.Errorf("options: choices %d, patience %v: must not be negative", o.Choices, o.Patience)
+	if o.Choices < 0 || o.Carriers < 0 || o.Patience < 0 {
+		return p, fmt.Errorf("options: choices %d, carriers %d, patience %v: must not be negative", o.Choices, o.Carriers, o.Patience)
 	}
+	p.carriers = o.Carriers
 	if o.Choices > 0 {
 		p.choices = o.Choices
 	}

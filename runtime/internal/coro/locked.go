@@ -10,7 +10,7 @@ import (
 type LockState uintptr
 
 // lockedM is the offset in runtime.g of the word that holds the m a goroutine is locked to, or 0 if
-// it was not found.
+// it was not found; currentM that of the m that executes it.
 //
 // It is found at start-up, on a goroutine of our own (package init runs locked to the main OS thread, and
 // would see no change): runtime.LockOSThread makes exactly that word equal to the word that holds the
@@ -18,30 +18,31 @@ type LockState uintptr
 // makes the search fail, and then [Locked] always says no: a thread that locks its OS thread and
 // parks ends the process with "coro: OS thread locking must match". TestLockProbe fails on such
 // a release, and tells so.
-var lockedM = findLockedM()
+var lockedM, currentM = findLockedM()
 
 // gWords is how many words of a g are searched. A g of Go 1.23 to 1.26 has 55 to 60.
 const gWords = 50
 
-func findLockedM() (offset uintptr) {
+func findLockedM() (locked, current uintptr) {
 	if !gIsAddress {
-		return 0
+		return 0, 0
 	}
-	found := make(chan uintptr)
+	found := make(chan [2]uintptr)
 	go func() {
 		for range 100 {
 			// A goroutine that was moved to another m between the two looks says nothing.
-			if off := probe(); off != 0 {
-				found <- off
+			if off, current := probe(); off != 0 {
+				found <- [2]uintptr{off, current}
 				return
 			}
 		}
-		found <- 0
+		found <- [2]uintptr{}
 	}()
-	return <-found
+	at := <-found
+	return at[0], at[1]
 }
 
-func probe() (offset uintptr) {
+func probe() (offset, current uintptr) {
 	g := getg()
 	var before, after [gWords]uintptr
 	look(g, before[:])
@@ -55,14 +56,14 @@ func probe() (offset uintptr) {
 		for j := range before {
 			if j != i && before[j] == after[i] && after[j] == after[i] {
 				if offset != 0 {
-					return 0 // two candidates: trust neither
+					return 0, 0 // two candidates: trust neither
 				}
-				offset = uintptr(i) * unsafe.Sizeof(g)
+				offset, current = uintptr(i)*unsafe.Sizeof(g), uintptr(j)*unsafe.Sizeof(g)
 				break
 			}
 		}
 	}
-	return offset
+	return offset, current
 }
 
 func look(g uintptr, words []uintptr) {

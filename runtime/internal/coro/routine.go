@@ -91,9 +91,6 @@ func Ended() {
 // nanoseconds and does not depend on goroutine labels or contexts.
 func Self() *Routine { return table.find(getg()) }
 
-// Goroutine identifies the calling goroutine among those that live.
-func Goroutine() uintptr { return getg() }
-
 // G returns the address of the calling goroutine's runtime.g, or 0 where there is no way to read it.
 func G() uintptr {
 	if !gIsAddress {

@@ -22,6 +22,7 @@ func (r *Readiness) Wait(me *sched.Task, l sched.Limits, p sched.Pause) error {
 	w := sched.NewWaiter(me)
 	if !r.at.CompareAndSwap(nil, w) {
 		r.at.Store(nil) // the mark: nobody else waits
+		w.Drop()
 		return nil
 	}
 	err := w.WaitWithin(l, p)
@@ -44,7 +45,7 @@ func (r *Readiness) Mark() {
 			}
 		default:
 			if r.at.CompareAndSwap(w, nil) {
-				w.Wake()
+				_ = w.Wake() // refused, it stays parked: who closed its scheduler knows
 				return
 			}
 		}

@@ -12,14 +12,15 @@
 //   - A function that calls runtime.Goexit has failed, with [structured.ErrGoexit]. There nobody is told.
 //   - Scopes that a function has opened and not closed are closed when it ends, which is an error then.
 //   - A group has a name.
+//   - A caller of Go that waits at a limit goes on when SetLimit sets one that lets it in. There it waits for good.
 //
 // A failure ends the context of the group, and interrupts nobody. The threads' contexts ([vthread.Thread.Context]) are derived from that of the group, or
 // else from that of the scope around. New code does better with a scope of package structured, which has an owner, and whose threads cannot outlive it.
 //
 // # Concurrency
 //
-// Everything may be called from anywhere, by threads and goroutines, functions of the group included, except that SetLimit is for when none executes. What
-// blocks parks a thread and blocks a goroutine.
+// Everything may be called from anywhere, by threads and goroutines, functions of the group included, except that a limit is not replaced by another while
+// a function executes that it has let in. A method that blocks parks a thread and blocks a goroutine.
 //
 // # Where to start reading
 //

@@ -25,14 +25,29 @@ type Group struct {
 
 	mu struct {
 		sync.Mutex
-		scope    *lease // while there are threads, or nobody has waited for them
-		limited  bool
-		limit    int
-		active   int // functions that were let in and have not ended
-		sleepers []*sched.Waiter
-		err      error // the first
-		panic    *structured.Panic
+		scope *lease // while there are threads, or nobody has waited for them
+		limit *limit // nil: none
+		err   error  // the first
+		panic *structured.Panic
 	}
+}
+
+// A limit is what one call of SetLimit sets. A function counts against the limit that let it in, so functions that were let in without one
+// count against none.
+type limit struct {
+	most     int
+	active   int // functions that were let in and have not ended
+	sleepers []*sleeper
+}
+
+// A sleeper is a caller of Go that the limit does not let in yet.
+//
+//	E1  The caller that lets a function in reserves a place for its thread in the scope ([flock.Flock.Reserve]). So the scope is live while a
+//	    function of the group was let in and has not ended, and Wait, which awaits the scope, parks all that time.
+type sleeper struct {
+	waiter *sched.Waiter
+	under  *limit       // that has let it in; nil: none
+	in     *flock.Flock // where a place is reserved; both are written before it is woken
 }
 
 // A lease is a flock that is closed also if nobody waits for the group. Only the group knows it.
@@ -51,39 +66,67 @@ func WithContext(ctx context.Context) (*Group, context.Context) {
 // Go calls f on a thread of the group. It blocks while as many functions execute as the limit allows. It does not look at the context: f is called in any case.
 func (g *Group) Go(f func() error) {
 	g.mu.Lock()
-	in := g.leaseLocked().flock
-	if g.enterLocked() {
+	in, under := g.leaseLocked().flock, g.mu.limit
+	if under.enter() {
+		in.Reserve()
 		g.mu.Unlock()
 	} else {
-		w := sched.NewWaiter(sched.Current())
-		g.mu.sleepers = append(g.mu.sleepers, w)
+		s := &sleeper{waiter: sched.NewWaiter(sched.Current())}
+		under.sleepers = append(under.sleepers, s)
 		g.mu.Unlock()
-		w.Wait(sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonCondition, Blocker: flight.BlockScope(in.ID())})
+		s.waiter.Wait(sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonCondition, Blocker: flight.BlockScope(in.ID())})
+		in, under = s.in, s.under
 	}
-	g.start(in, f)
+	g.start(in, under, f)
 }
 
 // TryGo is [Group.Go] that does not block: if the limit does not allow f to be called now, it returns false.
 func (g *Group) TryGo(f func() error) bool {
 	g.mu.Lock()
-	if !g.enterLocked() {
+	under := g.mu.limit
+	if !under.enter() {
 		g.mu.Unlock()
 		return false
 	}
 	in := g.leaseLocked().flock
+	in.Reserve()
 	g.mu.Unlock()
-	g.start(in, f)
+	g.start(in, under, f)
 	return true
 }
 
-// SetLimit sets how many functions may execute at a time: with 0 none, with a negative number any. It panics while one executes.
+// SetLimit sets how many functions may execute at a time: with 0 none, with a negative number any. Functions that were let in while there was
+// no limit do not count. SetLimit lets in the callers of Go that the new limit allows. It panics if n is not negative while a function
+// executes that counts against the limit before.
 func (g *Group) SetLimit(n int) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.mu.active > 0 {
-		panic(fmt.Errorf("errgroup: modify limit while %d threads in the group are still active", g.mu.active))
+	before := g.mu.limit
+	if n >= 0 && before != nil && before.active > 0 {
+		active := before.active
+		g.mu.Unlock()
+		panic(fmt.Errorf("errgroup: modify limit while %d threads in the group are still active", active))
 	}
-	g.mu.limited, g.mu.limit = n >= 0, n
+	g.mu.limit = nil
+	if n >= 0 {
+		g.mu.limit = &limit{most: n}
+	}
+	var admitted []*sleeper
+	if before != nil {
+		waiting := before.sleepers
+		before.sleepers = nil
+		for len(waiting) > 0 && g.mu.limit.enter() {
+			g.admitLocked(waiting[0], g.mu.limit)
+			admitted = append(admitted, waiting[0])
+			waiting = waiting[1:]
+		}
+		if len(waiting) > 0 {
+			g.mu.limit.sleepers = waiting
+		}
+	}
+	g.mu.Unlock()
+	for _, s := range admitted {
+		s.waiter.Wake()
+	}
 }
 
 // Wait waits until all functions have returned, and returns the first error that is not nil. If a function has panicked, Wait panics with a
@@ -99,7 +142,6 @@ func (g *Group) Wait() error {
 		l.flock.Join()
 		_ = l.flock.Await(sched.Limits{}, false) // without limits it does not give up
 		sched.Point(sched.OpPoint, 0)
-		runtime.Gosched() // somebody may be about to start a thread
 	}
 	err, p := g.mu.err, g.mu.panic
 	g.mu.Unlock()
@@ -114,7 +156,7 @@ func (g *Group) Wait() error {
 
 // endLocked closes the scope, unless there are threads.
 func (g *Group) endLocked(l *lease) bool {
-	if live, _ := l.flock.Count(); live > 0 || g.mu.active > 0 {
+	if live, _ := l.flock.Count(); live > 0 { // E1
 		return false
 	}
 	l.cleanup.Stop()
@@ -123,29 +165,43 @@ func (g *Group) endLocked(l *lease) bool {
 	return true
 }
 
-func (g *Group) enterLocked() bool {
-	if g.mu.limited && g.mu.active >= g.mu.limit {
+// enter reports whether one more function may execute, and counts it. The caller holds the group's lock.
+func (l *limit) enter() bool {
+	if l == nil {
+		return true
+	}
+	if l.active >= l.most {
 		return false
 	}
-	g.mu.active++
+	l.active++
 	return true
 }
 
-// leave lets in who has waited longest for that.
-func (g *Group) leave() {
+// leave ends a function that counts against l, and lets in the caller of Go that has waited longest.
+func (g *Group) leave(l *limit) {
+	if l == nil {
+		return
+	}
 	g.mu.Lock()
-	var next *sched.Waiter
-	if len(g.mu.sleepers) > 0 {
-		next = g.mu.sleepers[0]
-		g.mu.sleepers[0] = nil // else the array keeps it
-		g.mu.sleepers = g.mu.sleepers[1:]
+	var next *sleeper
+	if len(l.sleepers) > 0 {
+		next = l.sleepers[0]
+		l.sleepers[0] = nil // else the array keeps it
+		l.sleepers = l.sleepers[1:]
+		g.admitLocked(next, l)
 	} else {
-		g.mu.active--
+		l.active--
 	}
 	g.mu.Unlock()
 	if next != nil {
-		next.Wake()
+		next.waiter.Wake()
 	}
+}
+
+// admitLocked lets s in under l, which counts it already. The caller wakes it.
+func (g *Group) admitLocked(s *sleeper, l *limit) {
+	s.under, s.in = l, g.leaseLocked().flock
+	s.in.Reserve() // E1
 }
 
 // leaseLocked returns the group's scope, and opens it if there is none. It is in that of the caller, or in that of the group's context.
@@ -176,24 +232,27 @@ func (g *Group) leaseLocked() *lease {
 	return g.mu.scope
 }
 
-func (g *Group) start(in *flock.Flock, f func() error) {
-	c := &call{group: g, f: f}
+// start starts a thread for f, which under has let in, and for which a place is reserved in the scope.
+func (g *Group) start(in *flock.Flock, under *limit, f func() error) {
+	c := &call{group: g, under: under, f: f}
 	if err := in.Start(&c.member, c, vthread.Builder{}); err != nil {
 		c.Refused(err)
 	}
+	in.Release()
 }
 
 // A call is a function of a group.
 type call struct {
 	member flock.Member
 	group  *Group
+	under  *limit
 	f      func() error
 }
 
 // Run is the call, on its thread.
 func (c *call) Run() {
 	err := structured.ErrGoexit
-	defer c.group.leave()
+	defer c.group.leave(c.under)
 	defer func() {
 		v := recover() // the guilty frames stand until this function returns
 		for _, left := range structured.CloseLeft() {
@@ -216,7 +275,7 @@ func (c *call) Run() {
 // Refused tells that the scheduler does not take the call.
 func (c *call) Refused(err error) {
 	c.group.fail(err)
-	c.group.leave()
+	c.group.leave(c.under)
 }
 
 func (g *Group) fail(err error) {

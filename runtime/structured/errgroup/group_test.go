@@ -37,15 +37,12 @@ func TestTheZeroValueReturnsTheFirstErrorAndCancelsNothing(t *testing.T) {
 			var g errgroup.Group
 			var first error
 			for _, err := range c.errs {
-				done := make(chan struct{})
-				g.Go(func() error { defer close(done); return err })
+				threads := make(chan *vthread.Thread, 1)
+				g.Go(func() error { threads <- vthread.Current(); return err })
 				if first == nil {
 					first = err
-					if err != nil {
-						waitForIdle(&g) // so that it is the first
-					}
 				}
-				<-done
+				(<-threads).Join() // so that the first error is the first
 			}
 			for range 2 {
 				if got := g.Wait(); got != first {
@@ -54,21 +51,6 @@ func TestTheZeroValueReturnsTheFirstErrorAndCancelsNothing(t *testing.T) {
 			}
 		}
 	})
-}
-
-// waitForIdle returns when no function of the group executes.
-func waitForIdle(g *errgroup.Group) {
-	for {
-		idle := func() (idle bool) {
-			defer func() { idle = recover() == nil }()
-			g.SetLimit(-1)
-			return true
-		}()
-		if idle {
-			return
-		}
-		runtime.Gosched()
-	}
 }
 
 func TestTheContextEndsWithTheFirstErrorOrWithWait(t *testing.T) {
@@ -226,6 +208,7 @@ func TestGoBlocksAtTheLimitAndGoesOnInTurn(t *testing.T) {
 func TestTheLimitIsNotChangedWhileAFunctionExecutes(t *testing.T) {
 	both(t, func(t *testing.T) {
 		var g errgroup.Group
+		g.SetLimit(3)
 		release := make(chan struct{})
 		g.Go(func() error { vthread.Recv(release); return nil })
 		func() {

@@ -273,9 +273,15 @@ func (f *Flock) ended(*vthread.Thread, flight.Reason) {
 	}
 	f.mu.Unlock()
 	for _, s := range wake {
-		s.waiter.Wake()
+		_ = s.waiter.Wake() // refused, it stays parked: who closed its scheduler knows
 	}
 }
+
+// Reserve makes f live, for a thread that somebody is about to start, until [Flock.Release].
+func (f *Flock) Reserve() { f.live.Add(1) }
+
+// Release takes back what one Reserve has done.
+func (f *Flock) Release() { f.ended(nil, flight.ReasonNone) }
 
 // Interrupt interrupts the threads of all members but the caller's, also those that come later. Those that were queued begin and end, without their work.
 func (f *Flock) Interrupt() {
@@ -366,7 +372,7 @@ func (f *Flock) Wake() {
 	})
 	f.mu.Unlock()
 	for _, s := range wake {
-		s.waiter.Wake()
+		_ = s.waiter.Wake() // refused, it stays parked: who closed its scheduler knows
 	}
 }
 

@@ -98,6 +98,30 @@ func TestAllAreAwaitedWithAndWithoutTime(t *testing.T) {
 	})
 }
 
+// FL-06
+func TestAnOutsiderStartsAMemberAndWakesAnAwait(t *testing.T) {
+	both(t, func(t *testing.T) {
+		s := open(t, flock.Options{})
+		release := make(chan struct{})
+		outsider := make(chan struct{})
+		go func() {
+			defer close(outsider)
+			s.start(func() { vthread.Recv(release) })
+			s.Wake()
+		}()
+		if err := s.Await(sched.Limits{}, true); err != nil {
+			t.Error(err)
+		}
+		vthread.Recv(outsider)
+		if live, _ := s.Count(); live != 1 {
+			t.Errorf("%d live, want 1", live)
+		}
+		close(release)
+		s.end()
+	})
+}
+
+// FL-09
 func TestAnEarlyAwaitEndsWhenItIsWokenAndAnotherDoesNot(t *testing.T) {
 	both(t, func(t *testing.T) {
 		s := open(t, flock.Options{})

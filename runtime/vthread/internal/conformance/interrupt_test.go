@@ -223,13 +223,27 @@ func TestAnUnparkDoesNotShortenASleep(t *testing.T) {
 func TestASleepOfAnInterruptedThreadFailsAtOnceAndClearsTheStatus(t *testing.T) {
 	everywhere(t, axes{onlyOn: true, kinds: true, pins: true}, func(w *world) {
 		for _, nap := range naps {
-			for _, d := range []time.Duration{-1, 0, 1, long} {
+			for _, d := range []time.Duration{0, 1, long} {
 				vthread.Current().Interrupt()
 				if err := nap.sleep(d); !errors.Is(err, vthread.ErrInterrupted) {
 					w.Errorf("%s(%v): got %v, want ErrInterrupted", nap.name, d, err)
 				}
 				w.interrupted(false, nap.name)
 			}
+		}
+	})
+}
+
+// SL-05
+func TestASleepOfANegativeTimeDoesNothing(t *testing.T) {
+	everywhere(t, axes{onlyOn: true, kinds: true, pins: true}, func(w *world) {
+		for _, nap := range naps {
+			vthread.Current().Interrupt()
+			if err := nap.sleep(-1); err != nil {
+				w.Errorf("%s: got %v, want nothing", nap.name, err)
+			}
+			w.interrupted(true, nap.name)
+			vthread.Interrupted()
 		}
 	})
 }

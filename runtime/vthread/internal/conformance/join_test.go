@@ -130,6 +130,29 @@ func TestAnInterruptEndsAJoinAndIsCleared(t *testing.T) {
 	})
 }
 
+// JN-05: also if the thread ends just then. The JDK's join returns normally for a thread that has ended.
+func TestAThreadThatWasInterruptedBeforeIsToldByAJoinAlsoOfOneThatEnds(t *testing.T) {
+	everywhere(t, all, func(w *world) {
+		for _, j := range joinings {
+			kept := 0
+			w.join(w.start(func() {
+				for range 200 {
+					other := vthread.Start(func() {})
+					vthread.Current().Interrupt()
+					if ended, err := j.join(other); ended || !errors.Is(err, vthread.ErrInterrupted) {
+						kept++
+					}
+					vthread.Interrupted()
+					other.Join()
+				}
+			}))
+			if kept > 0 {
+				w.Errorf("%s: %d of 200 joins did not tell that the thread was interrupted", j.name, kept)
+			}
+		}
+	})
+}
+
 // JN-06, JN-07: one that gives up does not take others with it.
 func TestAJoinThatIsGivenUpLeavesTheOthersWaiting(t *testing.T) {
 	const threads = 10

@@ -129,3 +129,39 @@ func TestALoopOfYieldsCanBeSeenAndStopped(t *testing.T) {
 		w.join(th)
 	})
 }
+
+// YD-04: A has started B, whose place is on the carrier's own queue, and a goroutine has submitted C.
+func TestAYieldGoesBehindTheCarriersOwnQueueAndBeforeWhatOthersHaveSubmitted(t *testing.T) {
+	b := onOneCarrier(t)
+	const rounds = 20
+	var others []string
+	for range rounds {
+		var d diary
+		var submitted atomic.Bool
+		twice := func(who string) func() {
+			return func() {
+				d.write(who)
+				vthread.Yield()
+				d.write(who)
+			}
+		}
+		var own *vthread.Thread
+		a := b.Start(func() {
+			own = b.Start(twice("B"))
+			spins(&submitted)
+			twice("A")()
+		})
+		await(t, "A runs", func() bool { return a.State() == flight.StateMounted })
+		other := b.Start(func() { d.write("C") })
+		submitted.Store(true)
+		join(t, a)
+		join(t, own)
+		join(t, other)
+		if got := d.text.String(); got != "ABABC" {
+			others = append(others, got)
+		}
+	}
+	if len(others) > rounds/2 { // now and then a carrier looks first at what others have submitted, so that it does not wait for ever
+		t.Errorf("got %v, want ABABC", others)
+	}
+}

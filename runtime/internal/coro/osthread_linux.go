@@ -1,0 +1,5 @@
+package coro
+
+import "syscall"
+
+func ownThread() int { return syscall.Gettid() }
