@@ -1,14 +1,17 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -19,8 +22,11 @@ var (
 	ErrBusy       = errors.New("it is busy")               // another long command is executed
 	ErrUnknown    = errors.New("it does not know this")    // no such command, or another version of the protocol
 	ErrFailed     = errors.New("it says")                  // the command was refused or failed: the rest is the process's
-	ErrPermission = errors.New("permission denied")        // the process belongs to another user
+	ErrPermission = errors.New("permission denied")        // the process belongs to another user, or another one answers
 )
+
+// errStranger is what errors match of sockets that are not those of the flight file's process. They also match [ErrPermission].
+var errStranger = fmt.Errorf("it is not the process's own: %w", fs.ErrPermission)
 
 // patience is how long an answer may take if ctx has no deadline.
 const patience = 10 * time.Second
@@ -38,8 +44,7 @@ func ask(ctx context.Context, path, command string, body []byte) ([]byte, error)
 	if len(body) > flight.MaxControlBody {
 		return nil, fmt.Errorf("%d bytes: at most %d", len(body), flight.MaxControlBody)
 	}
-	socket := flight.SocketPath(path)
-	if socket == "" {
+	if flight.SocketPath(path) == "" {
 		return nil, ErrNone
 	}
 	if _, ok := ctx.Deadline(); !ok {
@@ -47,7 +52,7 @@ func ask(ctx context.Context, path, command string, body []byte) ([]byte, error)
 		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
-	c, err := dial(ctx, socket)
+	c, err := dial(ctx, path)
 	if err != nil {
 		return nil, why(err)
 	}
@@ -67,15 +72,32 @@ func ask(ctx context.Context, path, command string, body []byte) ([]byte, error)
 	case flight.AnswerOK:
 		return answer, nil
 	case flight.AnswerBusy:
-		return nil, fmt.Errorf("%w: %s", ErrBusy, answer)
+		return nil, fmt.Errorf("%w: %s", ErrBusy, clean(answer))
 	case flight.AnswerUnknown:
-		return nil, fmt.Errorf("%w: %s", ErrUnknown, answer)
+		return nil, fmt.Errorf("%w: %s", ErrUnknown, clean(answer))
 	}
-	return nil, fmt.Errorf("%w: %s", ErrFailed, answer)
+	return nil, fmt.Errorf("%w: %s", ErrFailed, clean(answer))
+}
+
+// mostWords is how many bytes of a reason an error has.
+const mostWords = 4 << 10
+
+// clean returns the reason that a process gives, for a terminal: its first bytes, line by line as [dump.Printable] has them.
+func clean(reason []byte) string {
+	if len(reason) > mostWords {
+		reason = append(bytes.Clone(reason[:mostWords]), "…"...)
+	}
+	lines := strings.Split(string(reason), "\n")
+	for i := range lines {
+		lines[i] = dump.Printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 func why(err error) error {
 	switch {
+	case errors.Is(err, errStranger):
+		return fmt.Errorf("%w: %w", ErrPermission, err)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return ErrNone
 	case errors.Is(err, fs.ErrPermission):

@@ -1,7 +1,9 @@
 package control_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"net"
 	"os"
@@ -91,6 +93,13 @@ func TestWhoDoesNotAnswerIsSaid(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", p, err, control.ErrNone)
 		}
 	}
+	whole, err := os.ReadFile(recorder(t).Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: flight.SocketPath(path)})
 	if err != nil {
 		t.Fatal(err)
@@ -104,5 +113,75 @@ func TestWhoDoesNotAnswerIsSaid(t *testing.T) {
 	l.Close()
 	if _, err := control.Ask(context.Background(), path, "hello", nil); !errors.Is(err, control.ErrNone) {
 		t.Errorf("left by a dead process: got %v, want %v", err, control.ErrNone)
+	}
+}
+
+// A neighbour may prepare a directory with names of its choice. Only the process of the flight file may answer.
+func TestOnlyTheProcessOfTheFlightFileAnswers(t *testing.T) {
+	r := recorder(t)
+	whole, err := os.ReadFile(r.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Dir(r.Path())
+	socket := flight.SocketPath(r.Path())
+	other := filepath.Join(dir, "1-1.flight")
+	place := func(make func(old, new string) error, file []byte) {
+		t.Helper()
+		for _, p := range []string{other, flight.SocketPath(other)} {
+			if err := os.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+		if err := make(socket, flight.SocketPath(other)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(other, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(what string) {
+		t.Helper()
+		if answer, err := control.Ask(patient(t), other, "settings", nil); !errors.Is(err, control.ErrPermission) {
+			t.Errorf("%s: got %.40q, %v; want %v", what, answer, err, control.ErrPermission)
+		}
+	}
+	place(os.Symlink, whole)
+	refused("a link to the socket")
+	place(os.Link, whole)
+	if _, err := control.Ask(patient(t), other, "settings", nil); err != nil {
+		t.Errorf("another name of both: %v", err)
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(other, 4711, 4711); err != nil {
+			t.Fatal(err)
+		}
+		refused("the flight file of another user")
+	}
+	pid := binary.LittleEndian.AppendUint32(nil, uint32(os.Getpid()))
+	at := bytes.Index(whole[:512], pid)
+	if at < 0 {
+		t.Fatal("the flight file does not have the pid")
+	}
+	binary.LittleEndian.PutUint32(whole[at:], 1)
+	place(os.Link, whole)
+	refused("the flight file of another process")
+}
+
+func init() {
+	if err := flight.RegisterCommand(flight.Command{Name: "hostile", About: "fail with a text that is not for terminals", Do: func(*flight.Recorder, <-chan struct{}, []byte) ([]byte, error) {
+		return nil, errors.New("first\nsecond\x1b]0;owned\a\u009b\u202e" + strings.Repeat("long", 1<<16))
+	}}); err != nil {
+		panic(err)
+	}
+}
+
+func TestAReasonIsShortAndFitForATerminal(t *testing.T) {
+	_, err := control.Ask(patient(t), recorder(t).Path(), "hostile", nil)
+	if !errors.Is(err, control.ErrFailed) || !strings.Contains(err.Error(), "first\nsecond·]0;owned···long") {
+		t.Errorf("got %.100q, want the reason without control characters", err)
+	}
+	if err != nil && len(err.Error()) > 8<<10 {
+		t.Errorf("got %d bytes, want few", len(err.Error()))
 	}
 }

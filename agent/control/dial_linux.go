@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -8,52 +9,130 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
+
+	"github.com/vtscope/vtscope/runtime/flight"
 )
 
-// dial connects to a socket whose path may be longer than an address of a socket: through a descriptor of its directory.
-func dial(ctx context.Context, socket string) (net.Conn, error) {
-	dir, err := os.OpenFile(filepath.Dir(socket), os.O_RDONLY|syscall.O_DIRECTORY, 0)
+// dial connects to the control socket beside the flight file at path, and makes sure that the process of that file answers: another user may have prepared the
+// directory. A path may be longer than an address of a socket: both are opened through a descriptor of their directory.
+func dial(ctx context.Context, path string) (net.Conn, error) {
+	dir, err := os.OpenFile(filepath.Dir(path), os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "unix", "/proc/self/fd/"+strconv.Itoa(int(dir.Fd()))+"/"+filepath.Base(socket))
+	within := "/proc/self/fd/" + strconv.Itoa(int(dir.Fd())) + "/"
+	socket := within + filepath.Base(flight.SocketPath(path))
+	info, err := os.Lstat(socket)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPeer(c.(*net.UnixConn)); err != nil {
+	if info.Mode().Type() != fs.ModeSocket {
+		return nil, fmt.Errorf("%s is no socket: %w", info.Name(), errStranger)
+	}
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPeer(c.(*net.UnixConn), dir, within+filepath.Base(path)); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// checkPeer reports an error unless who answers is of this user, or of any if this one is root.
-func checkPeer(c *net.UnixConn) error {
+// checkPeer reports an error unless the process of the flight file answers, and is of this user, or of any if this one is root. The socket's name may have been
+// given to another one since it was looked at, so what counts is what the kernel says of the connection.
+func checkPeer(c *net.UnixConn, dir *os.File, path string) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err
 	}
-	var peer uint32
+	var peer *syscall.Ucred
 	var peerErr error
-	if err := raw.Control(func(fd uintptr) { peer, peerErr = peerUID(fd) }); err != nil {
+	if err := raw.Control(func(fd uintptr) {
+		peer, peerErr = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	}); err != nil {
 		return err
 	}
 	if peerErr != nil {
-		return peerErr
+		return os.NewSyscallError("getsockopt", peerErr)
 	}
-	if os.Geteuid() != 0 && int(peer) != os.Geteuid() {
-		return fmt.Errorf("the socket is of user %d: %w", peer, fs.ErrPermission)
+	if os.Geteuid() != 0 && int(peer.Uid) != os.Geteuid() {
+		return fmt.Errorf("the socket is of user %d: %w", peer.Uid, fs.ErrPermission)
+	}
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if owner, err := ownerOf(file); err != nil || owner != peer.Uid {
+		return fmt.Errorf("user %d answers, and the flight file is of user %d: %w", peer.Uid, owner, errStranger)
+	}
+	r, err := flight.Open("/proc/self/fd/" + strconv.Itoa(int(file.Fd())))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	h := r.Header()
+	if peer.Pid == 0 { // of a pid namespace that is not seen from here: nobody else may have put the socket here
+		info, err := dir.Stat()
+		if err != nil {
+			return err
+		}
+		if owner, err := ownerOf(dir); err != nil || owner != peer.Uid || info.Mode().Perm()&0o022 != 0 {
+			return fmt.Errorf("a process of another pid namespace answers, in a directory of user %d: %w", owner, errStranger)
+		}
+		return nil
+	}
+	pid, start, err := identity(int(peer.Pid))
+	if err != nil {
+		return err
+	}
+	if pid != h.PID || start != h.StartTime {
+		return fmt.Errorf("process %d answers, and the flight file is of process %d: %w", pid, h.PID, errStranger)
 	}
 	return nil
 }
 
-func peerUID(fd uintptr) (uint32, error) {
-	peer, err := syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
-	if err != nil {
-		return 0, os.NewSyscallError("getsockopt", err)
+func ownerOf(f *os.File) (uint32, error) {
+	var st syscall.Stat_t
+	if err := syscall.Fstat(int(f.Fd()), &st); err != nil {
+		return 0, os.NewSyscallError("fstat", err)
 	}
-	return peer.Uid, nil
+	return st.Uid, nil
+}
+
+// identity returns the pid that a process has in its own pid namespace, and when it started: field 22 of its stat.
+func identity(pid int) (own int, start uint64, err error) {
+	proc := "/proc/" + strconv.Itoa(pid)
+	stat, err := os.ReadFile(proc + "/stat")
+	if err != nil {
+		return 0, 0, err
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 20 {
+		return 0, 0, fmt.Errorf("%s/stat has %d fields", proc, len(fields))
+	}
+	if start, err = strconv.ParseUint(string(fields[19]), 10, 64); err != nil {
+		return 0, 0, err
+	}
+	status, err := os.ReadFile(proc + "/status")
+	if err != nil {
+		return 0, 0, err
+	}
+	own = pid
+	for line := range strings.Lines(string(status)) {
+		if ids, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			all := strings.Fields(ids)
+			if len(all) > 0 {
+				own, err = strconv.Atoi(all[len(all)-1])
+			}
+			break
+		}
+	}
+	return own, start, err
 }

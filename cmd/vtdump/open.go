@@ -105,6 +105,7 @@ func (s *settings) documentOf(w world, b *incident.Bundle, part, list string) er
 		if text, err = b.Text(part); err != nil {
 			return err
 		}
+		text = dump.PrintableText(text)
 	}
 	if err := written(w.stdout.Write(text)); err != nil || list == "" {
 		return err
@@ -143,6 +144,12 @@ func (s *settings) printPart(w world, b *incident.Bundle) error {
 	if err != nil {
 		return hint{err, "vtdump open " + s.target}
 	}
+	switch {
+	case strings.HasSuffix(f.Name, ".txt"):
+		text = dump.PrintableText(text)
+	case strings.HasSuffix(f.Name, ".json"):
+		return written(dump.EscapeJSON(w.stdout).Write(text))
+	}
 	return written(w.stdout.Write(text))
 }
 
@@ -166,7 +173,7 @@ const storyLines = 6
 func (s *settings) story(w world, b *incident.Bundle) error {
 	m := &b.Manifest
 	if s.format == "json" {
-		e := json.NewEncoder(w.stdout)
+		e := json.NewEncoder(dump.EscapeJSON(w.stdout))
 		e.SetIndent("", " ")
 		e.SetEscapeHTML(false)
 		return written(0, e.Encode(m))
