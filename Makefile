@@ -17,7 +17,7 @@
 #   make ui-replay               the page over what was recorded in FILE, without a process
 #   make skips                   list the tests that may be skipped, and why
 #   make nightly                 what takes too long for CI
-#   make backends                of that the tests with servers of others: collector, VictoriaMetrics, Jaeger, Pyroscope
+#   make backends                of that the tests with servers of others: collector, VictoriaMetrics, Jaeger
 #   make clean                   remove what was built
 
 SHELL := /bin/bash
@@ -36,7 +36,7 @@ gotest := $(GO) test -timeout $(TIMEOUT)
 
 # Folders with a go.mod, the main module's first. Modules without packages (internal/tools) have nothing to test.
 modules := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path '*/node_modules/*' -not -path '*/testdata/*'))))
-nightly_modules := $(addprefix ./fixtures/backends/,collector victoriametrics jaeger pyroscope)
+nightly_modules := $(addprefix ./fixtures/backends/,collector victoriametrics jaeger)
 nested := $(filter-out . ./internal/tools $(nightly_modules) $(addsuffix /%,$(nightly_modules)),$(modules))
 
 .PHONY: build run test check conformance stress stress-stalled bench bench-check compare ui ui-dev ui-record ui-replay skips nightly backends clean
@@ -230,9 +230,10 @@ ui-replay:
 skips:
 	@grep -rnE '\.Skipf?\(' --include='*_test.go' . | sed -E 's/^\.\///; s/:[[:space:]]+/: /'
 
-# How long each decoder is fuzzed; that of flight files meets what processes leave that were killed. How often each death is died. How long a storm over workers and servers lasts. How long a
+# How long each decoder is fuzzed; that of flight files meets what processes leave that were killed. How long each synchronizer is under stress. How often each death is died. How long a storm over workers and servers lasts. How long a
 # hundred pages stay.
 FUZZ ?= 60s
+STRESS ?= 10m
 FUZZ_READER ?= 10m
 DEATHS ?= 100
 LOOKS ?= 100
@@ -259,14 +260,17 @@ nightly: test check
 	@VTSCOPE_THREADS=4000000 $(gotest) -count=1 -run MemoryDoesNotGrow -v ./cmd/vtdump
 	@VTSCOPE_SOAK=$(SOAK) $(GO) test -timeout 30m -count=1 -v -run ClientsSoak ./bench
 	@VTSCOPE_SOAK=$(PAGE_SOAK) $(GO) test -C e2e -timeout 2h -count=1 -v -run OpenPage .
+	@VTSCOPE_HOSTILE=10m $(GO) test -timeout 30m -count=1 -v -run NoCommandPanics ./cmd/vtdump
 	@VTSCOPE_NIGHTLY=1 $(GO) test -timeout 30m -count=1 ./runtime/vnet
+	@VTSCOPE_STRESS=$(STRESS) $(GO) test -timeout 5h -count=1 -v -run UnderStress ./runtime/vsync
+	@VTSCOPE_SCHEDULES=1000 $(GO) test -count=1 -v -run 'Simulated|AConditionWhoseUnlockWaits' ./runtime/vsync
 	@$(GO) test -race -count=5 -timeout 60m $(RUNTIME)
 	@$(MAKE) backends
 	@$(MAKE) stress bench bench-check
 
 # Servers that are built from their sources: minutes, and gigabytes. A test is skipped, and says why, where a module cannot be had.
 backends:
-	@for m in $(wildcard $(nightly_modules)); do (cd $$m && $(GO) vet . && nice -n 10 $(GO) test -count=1 -timeout 40m -v .) || exit; done
+	@for m in $(nightly_modules); do (cd $$m && $(GO) vet . && nice -n 10 $(GO) test -count=1 -timeout 40m -v .) || exit; done
 
 clean:
 	@rm -rf bin build

@@ -216,7 +216,7 @@ func TestAKilledProcessIsToldFromAnEndedOne(t *testing.T) {
 	}
 	child.Process.Kill()
 	child.Wait()
-	until(t, "killed", func() bool { return a.views()[0].row.Status == "killed" })
+	until(t, "gone", func() bool { return a.views()[0].row.Status == "gone" })
 	v := a.views()[0]
 	// What is told is its last sign of life, in milliseconds.
 	if gone := time.UnixMilli(v.row.Gone); gone.Before(began.Truncate(time.Millisecond)) || gone.After(time.Now()) {

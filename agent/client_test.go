@@ -187,7 +187,7 @@ func TestAClientIsToldThatItsProcessWasKilled(t *testing.T) {
 	tab.framesUntil("three threads", func() bool { return tab.whole.Process != nil && tab.whole.Process.Threads == 3 })
 	child.Process.Kill()
 	child.Wait()
-	tab.framesUntil("killed", func() bool { return tab.whole.Process.Status == "killed" })
+	tab.framesUntil("gone", func() bool { return tab.whole.Process.Status == "gone" })
 	if tab.whole.Process.Gone == 0 || tab.whole.Process.Threads != 3 {
 		t.Errorf("process %+v, want the time of its end and its three threads", tab.whole.Process)
 	}

@@ -81,7 +81,9 @@ func (v *view) counts() map[string]int {
 		all[name] = 0
 	}
 	for _, u := range v.found.Unjudged {
-		delete(all, u.Check)
+		if !u.Partly {
+			delete(all, u.Check)
+		}
 	}
 	for i := range v.found.Findings {
 		all[v.found.Findings[i].Check]++

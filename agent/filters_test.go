@@ -119,7 +119,7 @@ func TestAFilterAppliesToWhatAKilledProcessLeft(t *testing.T) {
 	tab.framesUntil("three threads", func() bool { return tab.whole.Process != nil && tab.whole.Process.Threads == 3 })
 	child.Process.Kill()
 	child.Wait()
-	tab.framesUntil("killed", func() bool { return tab.whole.Process.Status == "killed" })
+	tab.framesUntil("gone", func() bool { return tab.whole.Process.Status == "gone" })
 	tab.say(`{"type":"subscribe","filter":"id>1"}`)
 	tab.framesUntil("two threads", func() bool { return tab.whole.Groups.Total == 2 && tab.whole.Groups.Left == 1 })
 	if err := os.Remove(a.views()[0].from.path); err != nil {

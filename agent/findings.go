@@ -88,7 +88,9 @@ func (o *lookout) judge(f *dump.Findings, lives bool) {
 	}
 	unjudged := map[string]bool{}
 	for _, u := range f.Unjudged {
-		unjudged[u.Check] = true
+		if !u.Partly {
+			unjudged[u.Check] = true
+		}
 	}
 	maps.DeleteFunc(o.known, func(key string, s *suspicion) bool {
 		if fresh[key] || unjudged[s.Check] && s.shown {
@@ -192,7 +194,7 @@ func (v *view) findings() *Findings {
 	}
 	out.Over = int64(v.found.Over)
 	for _, u := range v.found.Unjudged {
-		out.Unjudged = append(out.Unjudged, UnjudgedRow{u.Check, u.Why})
+		out.Unjudged = append(out.Unjudged, UnjudgedRow{u.Check, u.Why, u.Partly})
 	}
 	for _, m := range v.found.More {
 		out.Rest += m.Count

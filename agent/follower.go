@@ -190,7 +190,7 @@ func (f *follower) run() {
 }
 
 func isGone(p flight.Process) bool {
-	return p.Status == flight.StatusEnded || p.Status == flight.StatusKilled
+	return p.Status == flight.StatusEnded || p.Status == flight.StatusGone
 }
 
 // begin starts a snapshot in a goroutine of its own if it is time for one, and reports whether it did.

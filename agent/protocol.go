@@ -233,9 +233,10 @@ type ProcessRow struct {
 	Key     string `json:"key"` // "<pid>-<start time>"
 	PID     int    `json:"pid"`
 	Program string `json:"program"`
-	Status  string `json:"status"` // running, stopped, ended, killed, unknown, recorded or unreachable
+	Status  string `json:"status"` // running, stopped, ended, gone, unknown, recorded or unreachable
+	Ending  string `json:"ending"` // of one that is gone: how it ended; "": that is not known
 	Started int64  `json:"started"`
-	Gone    int64  `json:"gone"` // when it ended or was killed, as near as is known; 0 while it lives
+	Gone    int64  `json:"gone"` // when it ended, as near as is known; 0 while it lives
 	Threads int    `json:"threads"`
 	Host    string `json:"host"`  // name of the remote agent that follows it; "": this one
 	Heard   int64  `json:"heard"` // of an unreachable one: when its agent was heard last, 0 never
@@ -541,10 +542,11 @@ type FindingRow struct {
 	Page      string      `json:"page"`     // path of its page in the repository
 }
 
-// An UnjudgedRow is a check that was not made.
+// An UnjudgedRow is a check that was not made, or not of all.
 type UnjudgedRow struct {
-	Check string `json:"check"`
-	Why   string `json:"why"`
+	Check  string `json:"check"`
+	Why    string `json:"why"`
+	Partly bool   `json:"partly"` // it was made, of what can be judged
 }
 
 // Points are new points of the time line, by column.

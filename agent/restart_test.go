@@ -78,7 +78,7 @@ func TestProcessesAndAgentsAreStartedAgainInAnyOrder(t *testing.T) {
 			switch {
 			case v.row.Status == "running" && v.snapshot != nil && v.snapshot.Threads == 3:
 				live++
-			case v.row.Status == "killed":
+			case v.row.Status == "gone":
 				killed++
 			}
 		}

@@ -54,7 +54,7 @@ func (f *follower) newView(p flight.Process) *view {
 		},
 	}
 	if isGone(p) {
-		v.row.Gone = p.LastSeen.UnixMilli()
+		v.row.Gone, v.row.Ending = p.LastSeen.UnixMilli(), p.Ending.String()
 	}
 	if v.snapshot != nil {
 		v.row.Threads = v.snapshot.Threads
@@ -103,6 +103,9 @@ func (v *view) header(cost Cost, interval time.Duration) *Process {
 		if p.Snapshot.Complete = false; !slices.Contains(p.Snapshot.Incomplete, why) {
 			p.Snapshot.Incomplete = append(p.Snapshot.Incomplete, why)
 		}
+	}
+	if v.row.Gone == 0 {
+		p.Snapshot.Note = s.Process.Unseen
 	}
 	if v.row.Gone == 0 && v.pause > interval {
 		p.Snapshot.Note = fmt.Sprintf("a snapshot takes %v, so there is one each %v only: the agent spends at most %.0f %% of its time on them",

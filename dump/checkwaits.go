@@ -50,6 +50,14 @@ func findDeadlocks(j *judging) []Finding {
 	return all
 }
 
+// unjudgedDeadlocks says of which waits it is not known whether they are part of a deadlock.
+func unjudgedDeadlocks(l *Look) string {
+	if n := unjudgedCount(l.Waits.Unjudged); n > 0 {
+		return Count(n, "wait") + " cannot be judged (" + unjudgedWords(l.Waits.Unjudged) + "), " + Thousands(l.Waits.Judged) + " can"
+	}
+	return ""
+}
+
 // groupLike returns the largest group of a scope with a stack of another table, nil if there is none.
 func groupLike(j *judging, scope []string, stacks []Stack, stack int) *Group {
 	s, at := j.now.Snapshot, j.scopeAt(scope)

@@ -24,7 +24,7 @@ type Findings struct {
 
 	Findings []Finding  `json:"findings"` // in the order of Checks, then the longest or most first
 	More     []More     `json:"more,omitempty"`
-	Unjudged []Unjudged `json:"unjudged"` // checks that were not made
+	Unjudged []Unjudged `json:"unjudged"` // checks that were not made, or not of all
 }
 
 // A Finding is something that a check has found, with its evidence.
@@ -64,10 +64,11 @@ type More struct {
 	Count int    `json:"count"`
 }
 
-// Unjudged is a check that was not made, and why.
+// Unjudged is a check that was not made, or not of all, and why.
 type Unjudged struct {
-	Check string `json:"check"`
-	Why   string `json:"why"`
+	Check  string `json:"check"`
+	Why    string `json:"why"`
+	Partly bool   `json:"partly,omitempty"` // it was made, of what can be judged
 }
 
 // A Severity says how bad it is what a check finds.

@@ -22,6 +22,7 @@ func FindingsText(to io.Writer, f *Findings, o TextOptions) error {
 		p.text(plain, "; compared with "+p.words(f.Over)+" before")
 	}
 	p.endLine()
+	p.unseen(&f.Process)
 	p.missing(f.Incomplete)
 	for i := range f.Findings {
 		p.finding(&f.Findings[i])
@@ -35,7 +36,11 @@ func FindingsText(to io.Writer, f *Findings, o TextOptions) error {
 		p.endLine()
 	}
 	for _, u := range f.Unjudged {
-		p.text(dim, "not judged: ")
+		if u.Partly {
+			p.text(dim, "judged in part: ")
+		} else {
+			p.text(dim, "not judged: ")
+		}
 		p.paragraph(plain, u.Check+": "+u.Why, 4)
 	}
 	_, err := io.WriteString(to, p.b.String())

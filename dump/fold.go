@@ -21,11 +21,13 @@ type groupKey struct {
 type group struct {
 	waits    waitStat
 	blocker  flight.Blocker
+	seen     flight.Ticks // how old the stack is at most; 0: it is of now
 	floor    flight.Ticks // a shorter wait, or an equal one, is no example once all are in use
 	mixed    bool         // they have different blockers
 	kept     uint8        // examples in use
 	key      groupKey
 	examples [maxExamples]example
+	holders  *lockHolders // nil: none
 }
 
 // An example is a thread that stands for its group. Its wait is the longest but for those before it.
@@ -63,6 +65,9 @@ type folder struct {
 
 	owners     map[flight.ThreadID]flight.NameRef // owners of scopes, to learn their names
 	ownerMaybe [ownerBits / 64]uint64
+
+	locks     map[flight.ThreadID][]flight.Blocker // that threads hold; nil: nobody asks
+	lockMaybe [ownerBits / 64]uint64
 }
 
 const (
@@ -97,6 +102,14 @@ func newFolder(t *tree, now flight.Ticks, o Options) *folder {
 		}
 	}
 	return f
+}
+
+// noteLocks lets groups keep their threads that hold locks.
+func (f *folder) noteLocks(held map[flight.ThreadID][]flight.Blocker) {
+	f.locks = held
+	for id := range held {
+		f.lockMaybe[id%ownerBits/64] |= 1 << (id % 64)
+	}
 }
 
 // read folds all threads of a source, and notes in s what is missing. The error is that of ctx.
@@ -135,10 +148,7 @@ func (f *folder) add(rows []flight.ThreadRow) {
 			}
 		}
 		if r.State == flight.StateMounted && len(f.holds) > 0 {
-			if hold := f.holds[r.Carrier]; hold.Thread == r.ID && hold.Reason != flight.ReasonMonopoly {
-				// It cannot record itself that it is pinned; somebody saw it.
-				r.State, r.Reason, r.Stack, r.Since = flight.StatePinned, hold.Reason, hold.Stack, hold.Since
-			}
+			heldAs(r, f.holds[r.Carrier])
 		}
 		fam := f.tree.family(r.Scope)
 		if fam < 0 {
@@ -208,8 +218,17 @@ func (f *folder) addTo(fam int32, r *flight.ThreadRow) {
 	if r.Blocker != g.blocker {
 		g.mixed = true
 	}
+	if r.Seen != 0 {
+		g.seen = max(g.seen, seenAgo(r, f.now))
+	}
 	wait := elapsed(r.Since, f.now)
 	g.waits.add(wait)
+	if f.lockMaybe[r.ID%ownerBits/64]&(1<<(r.ID%64)) != 0 && len(f.locks[r.ID]) > 0 {
+		if g.holders == nil {
+			g.holders = new(lockHolders)
+		}
+		g.holders.add(example{wait, r.ID, r.Name})
+	}
 	if wait > g.floor || int(g.kept) < f.examples {
 		g.keep(example{wait, r.ID, r.Name}, f.examples)
 	}
@@ -237,9 +256,16 @@ func (g *group) keep(e example, limit int) {
 // merge adds the threads of o, which must not be used afterwards.
 func (g *group) merge(o *group, examples int) {
 	g.waits.merge(&o.waits)
+	g.seen = max(g.seen, o.seen)
 	g.mixed = g.mixed || o.mixed || g.blocker != o.blocker
 	for _, e := range o.examples[:o.kept] {
 		g.keep(e, examples)
+	}
+	switch {
+	case g.holders == nil:
+		g.holders = o.holders
+	case o.holders != nil:
+		g.holders.merge(o.holders)
 	}
 }
 
@@ -275,10 +301,13 @@ func (f *folder) mergeEqualStacks(shown func(flight.StackID) flight.StackID) []g
 	return f.groups
 }
 
-// elapsed returns the ticks from one moment to another, or 0 if it is not before the other.
+// elapsed returns the ticks from one moment to another, at least 1; [unknownWait] if the first is no moment.
 func elapsed(since, now flight.Ticks) flight.Ticks {
-	if !since.Before(now) {
-		return 0
+	switch {
+	case since == 0:
+		return unknownWait
+	case !since.Before(now):
+		return 1
 	}
 	return now - since
 }

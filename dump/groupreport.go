@@ -35,9 +35,10 @@ type GroupReport struct {
 	Count  int      `json:"count"`
 	Others int      `json:"others"` // threads that match Filter and are not of the group
 
-	Wait  Wait     `json:"wait"`
-	Waits []uint64 `json:"waits"` // as of a [TableRow]
-	First int      `json:"first"`
+	Wait  Wait          `json:"wait"`
+	Seen  time.Duration `json:"seen_ns,omitempty"` // as of a [Group]
+	Waits []uint64      `json:"waits"`             // as of a [TableRow]
+	First int           `json:"first"`
 
 	Stack *Stack `json:"stack,omitempty"` // all frames; absent: not known
 
@@ -134,7 +135,7 @@ func TakeGroup(ctx context.Context, r Source, key string, o Options) (*GroupRepo
 	out := &GroupReport{
 		Format: GroupFormat, Process: p, Taken: began, AsOf: p.LastSeen, Complete: s.Complete, Incomplete: s.Incomplete, Filter: o.Filter.String(),
 		Key: key, Scope: tree.path(g.key.family)[1:], State: g.key.state.String(),
-		Count: g.waits.n, Others: g.others, Wait: Wait{t.span(g.waits.min), t.span(g.waits.median()), t.span(g.waits.max)},
+		Count: g.waits.n, Others: g.others, Wait: g.waits.wait(t.span), Seen: seen(g.seen, t.span),
 		Blockers: shares(g.blockers), Names: shares(g.names), Oldest: t.examples(g.oldest), Newest: t.examples(g.newest), Random: t.examples(g.random),
 		Labelled: labelled,
 	}
@@ -169,7 +170,7 @@ func GroupOf(s *Snapshot, key string) (*GroupReport, error) {
 	g := &s.Groups[i]
 	out := &GroupReport{
 		Format: GroupFormat, Process: s.Process, Taken: s.Taken, AsOf: s.AsOf, Took: s.Took, Complete: s.Complete, Incomplete: s.Incomplete, Filter: s.Filter,
-		Key: key, Scope: s.Path(g.Scope)[1:], State: g.State.String(), Count: g.Count, Others: s.Threads - g.Count, Wait: g.Wait, Waits: []uint64{},
+		Key: key, Scope: s.Path(g.Scope)[1:], State: g.State.String(), Count: g.Count, Others: s.Threads - g.Count, Wait: g.Wait, Seen: g.Seen, Waits: []uint64{},
 		Blockers: []Share{{g.Blocker, g.Count}}, Names: []Share{}, Oldest: g.Examples, Newest: []Example{}, Random: []Example{},
 	}
 	if g.Reason != flight.ReasonNone {
@@ -231,6 +232,7 @@ type grouper struct {
 	key   groupKey          // the group's, with its stack as it is shown
 
 	waits                  waitStat
+	seen                   flight.Ticks
 	others                 int
 	blockers, names        map[string]int
 	oldest, newest, random []tableExample
@@ -257,6 +259,7 @@ func (g *grouper) add(fam int32, r *flight.ThreadRow, key groupKey) {
 		return
 	}
 	g.key = key
+	g.seen = max(g.seen, seenAgo(r, g.now))
 	wait := elapsed(r.Since, g.now)
 	g.waits.add(wait)
 	blocker := ""
@@ -267,7 +270,7 @@ func (g *grouper) add(fam int32, r *flight.ThreadRow, key groupKey) {
 	count(g.names, Template(g.texts.names(*r)))
 	e := tableExample{wait, r.ID, r.Name, *r}
 	g.oldest = keepFirst(g.oldest, e, func(a, b flight.Ticks) bool { return a > b })
-	g.newest = keepFirst(g.newest, e, func(a, b flight.Ticks) bool { return a < b })
+	g.newest = keepFirst(g.newest, e, func(a, b flight.Ticks) bool { return a-1 < b-1 }) // unknown ones last
 	switch at := rand.IntN(g.waits.n); {
 	case len(g.random) < maxExamples:
 		g.random = append(g.random, e)

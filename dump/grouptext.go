@@ -48,13 +48,21 @@ func (p *groupPage) print() {
 	state, _ := parseState(g.State)
 	p.label("state")
 	p.text(stateStyle(state), g.State)
-	if g.Wait.Min == g.Wait.Max {
+	if g.Wait.Unknown == g.Count && g.Count > 0 {
+		p.text(plain, ", for how long is unknown")
+	} else if g.Wait.Min == g.Wait.Max {
 		p.text(plain, " for "+p.words(g.Wait.Max))
 	} else {
 		p.text(plain, " for "+p.words(g.Wait.Min)+" to "+p.words(g.Wait.Max)+", half of them for more than "+p.words(g.Wait.Median))
 	}
+	if n := g.Wait.Unknown; n > 0 && n < g.Count {
+		p.text(plain, "; of "+Thousands(n)+" it is unknown")
+	}
 	if g.Reason != "" {
 		p.text(plain, "   "+g.Reason)
+	}
+	if g.Seen > 0 {
+		p.text(dim, "   "+SeenAgo(g.Seen))
 	}
 	p.endLine()
 	p.line("scope", p.clean(ScopeName(g.Scope)))
@@ -141,7 +149,11 @@ func (p *groupPage) examples(label string, all []Example) {
 	for _, e := range all {
 		p.label(label)
 		p.text(plain, p.party(&Party{Thread: e.ID, Name: cut(e.Name, exampleColumn, p.ellipsis)})+stepsText(&e))
-		p.text(dim, "   "+p.span(e.Wait))
+		if e.Unknown {
+			p.text(dim, "   "+unknown)
+		} else {
+			p.text(dim, "   "+p.span(e.Wait))
+		}
 		p.endLine()
 		label = ""
 	}

@@ -42,11 +42,16 @@ func Check(now, before *Look, o CheckOptions) (*Findings, error) {
 			why = "the look was not taken for it"
 		}
 		if why != "" {
-			f.Unjudged = append(f.Unjudged, Unjudged{c.Name, why})
+			f.Unjudged = append(f.Unjudged, Unjudged{Check: c.Name, Why: why})
 			continue
 		}
 		if j.threshold = c.Threshold; o.Threshold[c.Name] != 0 {
 			j.threshold = o.Threshold[c.Name]
+		}
+		if c.partly != nil {
+			if why := c.partly(now); why != "" {
+				f.Unjudged = append(f.Unjudged, Unjudged{c.Name, why, true})
+			}
 		}
 		found := c.find(j)
 		slices.SortStableFunc(found, func(a, b Finding) int {

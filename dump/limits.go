@@ -23,7 +23,7 @@ type Limits struct {
 	MaxGrowth  *int     // at most so many threads more than at the [Baseline]
 	MaxPercent *float64 // at most so many percent of the threads at the baseline more than there
 	NoPins     bool     // no thread is pinned, nor was since the baseline; without one, since the process began
-	NoDeadlock bool     // no threads wait for each other in a circle
+	NoDeadlock bool     // no threads wait for each other in a circle; unknown if some wait for what nobody records the holder of
 	NoLeaks    []string // no thread is in the scopes of these paths, and no such scope is open whose owner has ended; see [filter.InScope]
 }
 
@@ -52,10 +52,20 @@ type Verdict struct {
 	Limits []Judged `json:"limits"` // in the order of [Limits]
 }
 
-// Failed returns how many limits are not kept.
+// Failed returns how many limits are not kept; those of which it is unknown do not count.
 func (v *Verdict) Failed() (n int) {
 	for i := range v.Limits {
-		if !v.Limits[i].Kept {
+		if x := &v.Limits[i]; !x.Kept && !x.Unknown {
+			n++
+		}
+	}
+	return n
+}
+
+// Unknown returns of how many limits it is unknown whether they are kept.
+func (v *Verdict) Unknown() (n int) {
+	for i := range v.Limits {
+		if v.Limits[i].Unknown {
 			n++
 		}
 	}
@@ -66,6 +76,7 @@ func (v *Verdict) Failed() (n int) {
 type Judged struct {
 	Limit    string     `json:"limit"` // such as: max-threads 1000
 	Kept     bool       `json:"kept"`
+	Unknown  bool       `json:"unknown,omitempty"`  // nothing was found against it, but not all can be judged; Kept is false
 	What     string     `json:"what"`               // what is so, without a full stop
 	Evidence []Evidence `json:"evidence,omitempty"` // the most telling first, at most [EvidenceKept]
 	More     int        `json:"more,omitempty"`     // evidence that is not told
@@ -339,7 +350,7 @@ func (j *judge) waitsOf(ctx context.Context, needed bool) error {
 	r := FlightReader(j.r)
 	if r == nil {
 		if needed {
-			return fmt.Errorf("no-deadlock: who holds what is in no recording: %w", ErrUnjudged)
+			return fmt.Errorf("no-deadlock: who holds what is in no recording, and in no dump of stacks: %w", ErrUnjudged)
 		}
 		return nil
 	}
@@ -402,6 +413,35 @@ func (j *judge) noDeadlock(ctx context.Context) error {
 		what = Count(n, "deadlock")
 	}
 	j.add("no-deadlock", len(evidence) == 0, what, "waits TARGET", evidence)
+	if len(evidence) == 0 {
+		return j.deadlockUnknown(ctx)
+	}
+	return nil
+}
+
+// deadlockUnknown marks the last limit, that there is no deadlock, as unknown if some of the threads wait for what cannot be judged, or some threads are not known.
+func (j *judge) deadlockUnknown(ctx context.Context) error {
+	some := *j.waits
+	if !j.o.Filter.Empty() {
+		w, err := TakeWaitsOf(ctx, j.r, "", j.o)
+		if err != nil {
+			return err
+		}
+		some = *w
+	}
+	some.Deadlocks = nil // those are of threads that do not match
+	x := &j.out.Limits[len(j.out.Limits)-1]
+	switch why := some.JudgedWords(); {
+	case why != "":
+		x.What = why
+	case j.waits.Process.Unseen != "" && j.o.Filter.Empty():
+		x.What = "there are no threads, and goroutines are not seen"
+	case !j.waits.Complete:
+		x.What = "none found, but not all was read"
+	default:
+		return nil
+	}
+	x.Kept, x.Unknown, x.Try = false, true, filtered("waits TARGET", j.o.Filter)
 	return nil
 }
 

@@ -19,7 +19,7 @@ type Thread struct {
 	State   flight.State
 	Reason  flight.Reason
 	Since   flight.Ticks
-	Wait    time.Duration    // how long it has been in State
+	Wait    time.Duration    // how long it has been in State; 0 where Since is: nobody recorded it
 	Stack   flight.StackID   // 0: none that holds is known
 	Carrier flight.CarrierID // [flight.NoCarrier] unless it is mounted or pinned
 	Row     flight.ThreadRow // what the source says
@@ -202,9 +202,7 @@ func (l *Listing) pass(ctx context.Context, visit func(t *Thread, matched bool) 
 
 // tell fills t, and reports whether the filter matches it.
 func (l *Listing) tell(t *Thread, r *flight.ThreadRow) bool {
-	if h := l.holds[r.Carrier]; r.State == flight.StateMounted && h.Thread == r.ID && h.Thread != 0 && h.Reason != flight.ReasonMonopoly {
-		r.State, r.Reason, r.Stack, r.Since = flight.StatePinned, h.Reason, h.Stack, h.Since
-	}
+	heldAs(r, l.holds[r.Carrier])
 	at := noPosition
 	if uint64(r.Scope) < uint64(len(l.position)) {
 		at = l.position[r.Scope]
@@ -218,7 +216,7 @@ func (l *Listing) tell(t *Thread, r *flight.ThreadRow) bool {
 	if r.State == flight.StateMounted || r.State == flight.StatePinned {
 		t.Carrier = r.Carrier
 	}
-	if r.Since.Before(l.Now) {
+	if r.Since != 0 && r.Since.Before(l.Now) {
 		t.Wait = l.Source.Between(r.Since, l.Now)
 	}
 	if l.match == nil {

@@ -79,6 +79,7 @@ func (o LookOptions) Take(ctx context.Context, r *flight.Reader) (*Look, error) 
 		if l.Snapshot, err = Take(ctx, once, o.Snapshot); err != nil {
 			return nil, err
 		}
+		l.Process.Unseen = l.Snapshot.Process.Unseen
 		l.Taken, l.AsOf = l.Snapshot.Taken, l.Snapshot.AsOf
 		l.miss(l.Snapshot.Incomplete)
 	case len(once.visit) > 0:

@@ -68,7 +68,10 @@ func (s *Snapshot) markdownGroup(b *strings.Builder, g *Group, o MarkdownOptions
 	if g.Reason != 0 {
 		fmt.Fprintf(b, " %s", g.Reason)
 	}
-	fmt.Fprintf(b, " %s..%s in %s", Span(g.Wait.Min), Span(g.Wait.Max), markdown(strings.Join(s.Path(g.Scope), "/")))
+	if g.Seen > 0 {
+		fmt.Fprintf(b, " (%s)", SeenAgo(g.Seen))
+	}
+	fmt.Fprintf(b, " %s in %s", g.Wait.Text(g.Count, Span), markdown(strings.Join(s.Path(g.Scope), "/")))
 	if g.Blocker != "" {
 		fmt.Fprintf(b, ", waiting for %s", markdown(g.Blocker))
 	}

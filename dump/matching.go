@@ -47,7 +47,9 @@ func (m *matching) matches(family int32, r *flight.ThreadRow, key *groupKey) boo
 	if key.stack == 0 {
 		row.Stack = -1
 	}
-	if r.Since.Before(m.now) {
+	if r.Since == 0 {
+		row.Wait = filter.UnknownWait
+	} else if r.Since.Before(m.now) {
 		row.Wait = m.src.Between(r.Since, m.now)
 	}
 	return m.matcher.Match(&row)

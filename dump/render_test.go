@@ -58,7 +58,7 @@ func TestTextShowsTheTreeWithItsGroups(t *testing.T) {
 func TestTextSaysHowFarTheDataIsToBeTrusted(t *testing.T) {
 	s := shopSample()
 	s.KeepTop(2)
-	s.Process.Status = StatusKilled
+	s.Process.Status = StatusGone
 	s.AsOf = s.Taken.Add(-12 * time.Second)
 	s.Complete, s.Incomplete = false, []string{"12 thread records changed while they were read, and are left out"}
 	golden(t, "killed.txt", text(t, s, TextOptions{}))

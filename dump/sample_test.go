@@ -41,7 +41,7 @@ func (b sample) stack(frames ...Frame) int {
 
 func (b sample) group(scope, stack int, state flight.State, reason flight.Reason, n int, low, median, high time.Duration, examples ...Example) *Group {
 	b.s.Groups = append(b.s.Groups, Group{
-		Scope: scope, Stack: stack, State: state, Reason: reason, Count: n, Wait: Wait{low, median, high}, Examples: examples,
+		Scope: scope, Stack: stack, State: state, Reason: reason, Count: n, Wait: Wait{Min: low, Median: median, Max: high}, Examples: examples,
 	})
 	for at := scope; at >= 0; at = b.s.Scopes[at].Parent {
 		b.s.Scopes[at].Total += n

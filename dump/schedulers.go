@@ -200,6 +200,7 @@ type Carrier struct {
 
 	Reason flight.Reason // why the thread holds the carrier, or that it computes for long; 0 if it does neither
 	Place  *Place        // where; nil if that is not known
+	Seen   time.Duration // how long ago somebody last saw the thread at Place, where it may not be any more; 0: it is of the moment
 }
 
 type carrierJSON struct {
@@ -210,11 +211,12 @@ type carrierJSON struct {
 	For    time.Duration    `json:"for_ns,omitempty"`
 	Reason string           `json:"reason,omitempty"`
 	Place  *Place           `json:"place,omitempty"`
+	Seen   time.Duration    `json:"seen_ns,omitempty"`
 }
 
 // MarshalJSON writes the carrier with its state and reason by name.
 func (c Carrier) MarshalJSON() ([]byte, error) {
-	return json.Marshal(carrierJSON{c.ID, c.State.String(), c.Thread, c.Name, c.For, c.Reason.String(), c.Place})
+	return json.Marshal(carrierJSON{c.ID, c.State.String(), c.Thread, c.Name, c.For, c.Reason.String(), c.Place, c.Seen})
 }
 
 // A Place is where in the program's own code something happened: the innermost frame of a stack that is neither of vtscope, of Go's runtime nor

@@ -324,7 +324,7 @@ func (p *schedulersPage) carrier(c *Carrier) {
 	p.cell(plain, col[3], p.thread(c.Thread, c.Name))
 	if c.Reason != flight.ReasonNone {
 		p.cell(warn, col[4], c.Reason.String())
-		p.place(c.Place, "")
+		p.place(c.Place, SeenAgo(c.Seen))
 	}
 	p.endLine()
 }

@@ -115,7 +115,7 @@ func TestSchedulersTextSaysHowOldItIs(t *testing.T) {
 		{10 * time.Millisecond, StatusRunning, "figures are 10 ms old"},
 		{10 * time.Second, StatusRunning, "figures are 10 s old, though it tells them every second"},
 		{10 * time.Second, StatusStopped, "figures are 10 s old"},
-		{10 * time.Second, StatusKilled, "figures of 10 s before its last sign of life"},
+		{10 * time.Second, StatusGone, "figures of 10 s before its last sign of life"},
 		{0, StatusEnded, "figures of its last sign of life"},
 	} {
 		s.Process.Status, s.Schedulers[0].Age = c.status, c.age

@@ -5,15 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
 
-// documents are all JSON documents of this package, by their formats.
-var documents = []struct {
-	format string
-	of     any
-}{
+// A Document is a JSON document: its format, and a value of the struct that it is made of.
+type Document struct {
+	Format string
+	Of     any
+}
+
+// documents are all JSON documents of this package.
+var documents = []Document{
 	{Format, Snapshot{}},
 	{TableFormat, Table{}},
 	{GroupFormat, GroupReport{}},
@@ -42,15 +46,15 @@ var plainAs = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[Incident]():     reflect.TypeFor[incidentJSON](),
 }
 
-// Schema returns the JSON Schema (2020-12) of all documents that vtdump --json prints; docs/dump.schema.json is it. A member that is not in "required" may be absent. Members may come that
+// Schema returns the JSON Schema (2020-12) of the documents of this package and of more: docs/dump.schema.json has those that vtdump --json prints. A member that is not in "required" may be absent. Members may come that
 // it does not name yet: versions change only when a member goes or means something else.
-func Schema() ([]byte, error) {
+func Schema(more ...Document) ([]byte, error) {
 	s := &schema{defs: map[string]any{}}
 	var all []any
-	for _, d := range documents {
-		name := s.define(reflect.TypeOf(d.of))
+	for _, d := range slices.Concat(documents, more) {
+		name := s.define(reflect.TypeOf(d.Of))
 		def := s.defs[name].(map[string]any)
-		def["properties"].(map[string]any)["format"] = map[string]any{"const": d.format}
+		def["properties"].(map[string]any)["format"] = map[string]any{"const": d.Format}
 		all = append(all, ref(name))
 	}
 	if len(s.unknown) > 0 {

@@ -67,7 +67,7 @@ func SettingsOf(r *flight.Reader, now *flight.SettingsRow) *RecorderSettings {
 	p := r.Process()
 	d := SettingsThen(p, time.Now(), &now.Settings)
 	d.Status, d.Changed = Status(p.Status.String()), r.Time(now.Changed)
-	if p.Status == flight.StatusEnded || p.Status == flight.StatusKilled {
+	if p.Status == flight.StatusEnded || p.Status == flight.StatusGone {
 		d.AsOf = p.LastSeen
 	}
 	return d

@@ -84,10 +84,13 @@ type Process struct {
 	GoVersion string    `json:"go_version,omitempty"`
 	Started   time.Time `json:"started"`
 	Status    Status    `json:"status"`
-	LastSeen  time.Time `json:"last_seen"` // last sign of life; Taken while the process lives
+	Ending    string    `json:"ending,omitempty"` // how it ended if it is gone, as far as that is known: exit status, signal, panic
+	LastSeen  time.Time `json:"last_seen"`        // last sign of life; Taken while the process lives
 	File      string    `json:"file,omitempty"`
 	// Held tells how the process was held while it was looked at: "stopped", or "mounted" for its running threads, one at a time; absent if it was not.
 	Held string `json:"held,omitempty"`
+	// Unseen says what is not seen of a process that lives and has no thread; absent if there are threads, or it was not looked for them.
+	Unseen string `json:"unseen,omitempty"`
 }
 
 // A Status tells whether a process lives, by a word of [flight.Status].
@@ -98,7 +101,7 @@ const (
 	StatusRunning Status = "running"
 	StatusStopped Status = "stopped" // by a signal such as SIGSTOP, or by a debugger
 	StatusEnded   Status = "ended"   // closed its flight file
-	StatusKilled  Status = "killed"  // is gone and did not close its flight file
+	StatusGone    Status = "gone"    // did not close its flight file: see Ending
 	StatusUnknown Status = "unknown"
 	// StatusRecorded is what the process of a [Moment] has: it did this then, and may be gone.
 	StatusRecorded Status = "recorded"
@@ -107,7 +110,7 @@ const (
 )
 
 // Gone reports that the process does not exist any more.
-func (s Status) Gone() bool { return s == StatusEnded || s == StatusKilled }
+func (s Status) Gone() bool { return s == StatusEnded || s == StatusGone || s == "killed" } // as documents said for gone
 
 // Counts counts threads by state. As JSON it is an object of the states that are not zero, by name.
 type Counts [flight.StateCount]int
@@ -201,11 +204,18 @@ type Group struct {
 
 	Wait Wait // how long they have been in this state
 
+	// Seen is how long ago somebody last saw all of them in Stack, which they cannot record themselves: they may have moved since. 0: Stack is of the moment.
+	Seen time.Duration
+
 	// Blocker is what all of them wait for, such as "scope #12" or `semaphore "db"`; empty if they wait for different
 	// things or it is not known.
 	Blocker string
 
 	Examples []Example // the longest waiting, longest first; at most five
+
+	// LockHolders are the first threads, by id, that hold locks for which somebody waits; at most five of Holding. Locks for which nobody waits are not known.
+	LockHolders []LockHolder
+	Holding     int // threads that hold such locks
 
 	Change int // of Count, since the other snapshot: see [Snapshot.ChangeOver]
 
@@ -221,17 +231,22 @@ type groupJSON struct {
 	Reason   string    `json:"reason,omitempty"`
 	Count    int       `json:"count"`
 	Wait     Wait      `json:"wait"`
+	Seen     int64     `json:"seen_ns,omitempty"`
 	Blocker  string    `json:"blocker,omitempty"`
 	Examples []Example `json:"examples"`
-	Change   int       `json:"change,omitempty"`
-	Mark     Mark      `json:"mark,omitempty"`
-	Note     string    `json:"note,omitempty"`
+
+	LockHolders []LockHolder `json:"lock_holders,omitempty"`
+	Holding     int          `json:"holding,omitempty"`
+
+	Change int    `json:"change,omitempty"`
+	Mark   Mark   `json:"mark,omitempty"`
+	Note   string `json:"note,omitempty"`
 }
 
 // MarshalJSON writes the group with its state and reason by name.
 func (g Group) MarshalJSON() ([]byte, error) {
 	return json.Marshal(groupJSON{
-		g.Key, g.Scope, g.Stack, g.State.String(), g.Reason.String(), g.Count, g.Wait, g.Blocker, g.Examples, g.Change, g.Mark, g.Note,
+		g.Key, g.Scope, g.Stack, g.State.String(), g.Reason.String(), g.Count, g.Wait, int64(g.Seen), g.Blocker, g.Examples, g.LockHolders, g.Holding, g.Change, g.Mark, g.Note,
 	})
 }
 
@@ -249,7 +264,7 @@ func (g *Group) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return err
 	}
-	*g = Group{j.Key, j.Scope, j.Stack, state, reason, j.Count, j.Wait, j.Blocker, j.Examples, j.Change, j.Mark, j.Note}
+	*g = Group{j.Key, j.Scope, j.Stack, state, reason, j.Count, j.Wait, time.Duration(j.Seen), j.Blocker, j.Examples, j.LockHolders, j.Holding, j.Change, j.Mark, j.Note}
 	return nil
 }
 
@@ -277,6 +292,27 @@ type Wait struct {
 	Min    time.Duration `json:"min_ns"`
 	Median time.Duration `json:"median_ns"`
 	Max    time.Duration `json:"max_ns"`
+
+	// Unknown is of how many threads nobody recorded since when: dumps of goroutines rarely say. The others are of the rest, and 0 if that is none.
+	Unknown int `json:"unknown,omitempty"`
+}
+
+// unknown is what stands for a figure that nobody recorded.
+const unknown = "?"
+
+// Text writes "1m..5m", "5m", "1m..5m or ?" if some of count waits are unknown, or "?" if all are.
+func (w *Wait) Text(count int, span func(time.Duration) string) string {
+	if w.Unknown > 0 && w.Unknown >= count {
+		return unknown
+	}
+	s := span(w.Max)
+	if low := span(w.Min); low != s {
+		s = low + ".." + s
+	}
+	if w.Unknown > 0 {
+		s += " or " + unknown
+	}
+	return s
 }
 
 // An Example is one thread of a group. Names are given for the thousand largest groups only.
@@ -284,6 +320,8 @@ type Example struct {
 	ID   flight.ThreadID `json:"id"`
 	Name string          `json:"name,omitempty"`
 	Wait time.Duration   `json:"wait_ns"`
+	// Unknown: nobody recorded since when; Wait is 0.
+	Unknown bool `json:"unknown,omitempty"`
 	// Durable and Steps are of a durable thread: its id, and the length of its journal.
 	Durable string `json:"durable,omitempty"`
 	Steps   uint64 `json:"steps,omitempty"`

@@ -177,7 +177,7 @@ func (n *tableNode) count(e *tableExample, s flight.State) {
 	if e.wait > n.oldest.wait {
 		n.oldest = *e
 	}
-	if e.wait < n.newest.wait {
+	if e.wait-1 < n.newest.wait-1 { // unknown ones last
 		n.newest = *e
 	}
 	if rand.IntN(n.waits.n) == 0 {
@@ -204,7 +204,7 @@ func (t *tabler) rows(out *Table, n *tableNode, parent, depth int) {
 			Depth: depth, Parent: parent, Stack: -1, Count: c.waits.n, States: c.states,
 			Value:  t.by[depth].text(t, c.value),
 			Oldest: t.example(&c.oldest), Newest: t.example(&c.newest), Random: t.example(&c.random),
-			Wait: Wait{t.span(c.waits.min), t.span(c.waits.median()), t.span(c.waits.max)},
+			Wait: c.waits.wait(t.span),
 		}
 		if t.by[depth].Name == "stack" {
 			row.Stack = int(c.value) - 1
@@ -216,11 +216,14 @@ func (t *tabler) rows(out *Table, n *tableNode, parent, depth int) {
 }
 
 func (t *tabler) span(ticks flight.Ticks) time.Duration {
+	if ticks <= 1 {
+		return 0
+	}
 	return max(t.src.Between(t.now-ticks, t.now), 0)
 }
 
 func (t *tabler) example(e *tableExample) *Example {
-	return &Example{ID: e.id, Name: t.texts.names(e.in), Wait: t.span(e.wait)}
+	return &Example{ID: e.id, Name: t.texts.names(e.in), Wait: t.span(e.wait), Unknown: e.wait == unknownWait}
 }
 
 // buckets counts waits in buckets as those of [flight.Histogram], which go on where that ends: threads wait for hours.

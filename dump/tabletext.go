@@ -95,11 +95,7 @@ func (p *tablePage) row(r *TableRow) {
 	}
 	p.right(st, Thousands(r.Count), p.countCol)
 	p.text(plain, "  ")
-	if r.Wait.Min == r.Wait.Max || r.Count == 1 {
-		p.text(plain, Span(r.Wait.Max))
-	} else {
-		p.text(plain, Span(r.Wait.Min)+".."+Span(r.Wait.Max))
-	}
+	p.text(plain, r.Wait.Text(r.Count, Span))
 	p.pad(p.countCol + 2 + 16)
 	p.text(dim, p.shape(r))
 	p.pad(p.valueCol(r.Depth))

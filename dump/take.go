@@ -59,6 +59,8 @@ func Take(ctx context.Context, r Source, o Options) (*Snapshot, error) {
 	now := r.Now()
 	f := newFolder(t, now, o)
 	f.match = newMatching(o.Filter, r, t, now)
+	blockers, _ := r.Blockers() // blockerNames says what is missing
+	f.noteLocks(HeldLocks(blockers))
 	if err := f.read(ctx, r, s); err != nil {
 		return nil, err
 	}
@@ -86,9 +88,15 @@ func Take(ctx context.Context, r Source, o Options) (*Snapshot, error) {
 		}
 	}
 	s.Threads = s.States.Total()
+	s.Process.unseen(s.Threads + f.filtered)
 	s.Filter, s.Filtered = o.Filter.String(), f.filtered
 	s.Rest.Threads = f.over
-	span := func(ticks flight.Ticks) time.Duration { return max(r.Between(now-ticks, now), 0) }
+	span := func(ticks flight.Ticks) time.Duration {
+		if ticks <= 1 {
+			return 0
+		}
+		return max(r.Between(now-ticks, now), 0)
+	}
 	order := make([]*group, len(groups))
 	for i := range groups {
 		order[i] = &groups[i]
@@ -104,6 +112,12 @@ func Take(ctx context.Context, r Source, o Options) (*Snapshot, error) {
 		)
 	})
 	named := blockerNames(s, r)
+	thing := func(b flight.Blocker) string {
+		if name := named[b]; name != "" {
+			return namedBlocker(b, name)
+		}
+		return b.String()
+	}
 	durable, err := durablesOf(r)
 	if err != nil {
 		s.missed(err)
@@ -114,20 +128,21 @@ func Take(ctx context.Context, r Source, o Options) (*Snapshot, error) {
 		*out = Group{
 			Scope: position[g.key.family], Stack: int(g.key.stack) - 1, State: g.key.state, Reason: g.key.reason,
 			Count:    g.waits.n,
-			Wait:     Wait{span(g.waits.min), span(g.waits.median()), span(g.waits.max)},
+			Wait:     g.waits.wait(span),
 			Examples: make([]Example, g.kept),
+			Seen:     seen(g.seen, span),
 		}
 		if !g.mixed && g.blocker != 0 {
-			out.Blocker = g.blocker.String()
-			if name := named[g.blocker]; name != "" {
-				out.Blocker = namedBlocker(g.blocker, name)
-			}
+			out.Blocker = thing(g.blocker)
+		}
+		if g.holders != nil {
+			out.LockHolders, out.Holding = g.holders.told(r, f.locks, thing), g.holders.n
 		}
 		slices.SortFunc(g.examples[:g.kept], func(a, b example) int {
 			return cmp.Or(cmp.Compare(b.wait, a.wait), cmp.Compare(a.id, b.id))
 		})
 		for j, e := range g.examples[:g.kept] {
-			out.Examples[j] = Example{ID: e.id, Wait: span(e.wait)}
+			out.Examples[j] = Example{ID: e.id, Wait: span(e.wait), Unknown: e.wait == unknownWait}
 			if i < namedGroups {
 				out.Examples[j].Name = r.ThreadName(flight.ThreadRow{ID: e.id, Name: e.name})
 			}
@@ -150,6 +165,7 @@ func processOf(r Source, now time.Time) Process {
 		PID: p.PID, UID: p.UID, Program: p.Program, Exe: p.Exe, GoVersion: p.GoVersion, Started: p.Start,
 		Status: Status(p.Status.String()), LastSeen: now, File: p.Path,
 	}
+	out.Ending = p.Ending.String()
 	if out.Status.Gone() {
 		out.LastSeen = p.LastSeen
 	}

@@ -165,7 +165,7 @@ func (t *schedulersTaker) threads(rows []flight.ThreadRow) {
 			if was, ok := t.mounted[row.Carrier]; !ok || was.Since.Before(row.Since) {
 				t.mounted[row.Carrier] = *row
 			}
-			if h := t.holds[row.Carrier]; h.Thread == row.ID && h.Reason != flight.ReasonMonopoly {
+			if as := *row; heldAs(&as, t.holds[row.Carrier]) {
 				counts[flight.StatePinned]++
 				continue
 			}
@@ -208,7 +208,7 @@ func (t *schedulersTaker) carrier(ring *flight.RingRow) Carrier {
 	case h.Thread != 0 && (!mounted || row.ID == h.Thread):
 		c.Thread, c.For, c.Reason, c.Place = h.Thread, t.ago(h.Since), h.Reason, t.place(h.Stack, h.Reason)
 		if h.Reason != flight.ReasonMonopoly {
-			c.State = flight.CarrierHeld
+			c.State, c.Seen = flight.CarrierHeld, max(t.ago(h.Seen), 1)
 		}
 	case mounted && row.State == flight.StatePinned:
 		c.State, c.Thread, c.For, c.Reason, c.Place = flight.CarrierHeld, row.ID, t.ago(row.Since), row.Reason, t.place(row.Stack, row.Reason)

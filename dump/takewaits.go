@@ -29,6 +29,7 @@ func (t *waitsTaker) finish(ctx context.Context, torn int, err error) (*Waits, e
 	if !w.Process.Status.Gone() {
 		t.reread()
 	}
+	w.Process.unseen(w.Threads)
 	t.graph()
 	deadlocks := t.circles()
 	if len(deadlocks) > 0 && !w.Process.Status.Gone() {
@@ -63,6 +64,8 @@ type waitsTaker struct {
 	seized     map[flight.SchedulerID]bool // all of its carriers are held
 	seizers    []waiter                    // threads that hold a carrier of those
 	pairs      waitPairs
+	holds      map[flight.CarrierID]flight.Hold
+	loose      loose
 	waiting    *waitingSet
 	asked      *idSet
 	unrecorded bool                    // there may be threads without a record
@@ -99,6 +102,7 @@ func beginWaits(r *flight.Reader, began time.Time) *waitsTaker {
 	rings, err := r.Rings()
 	t.missed(err)
 	t.seize(rings)
+	t.holds = holdsOf(rings)
 	rows, err := r.Blockers()
 	t.missed(err)
 	for i := range rows {
@@ -198,8 +202,16 @@ func (t *waitsTaker) waiterOf(row *flight.ThreadRow, others *Reasons) (w waiter,
 		switch row.Blocker.Kind() {
 		case flight.BlockedByNone, flight.BlockedByTimer, flight.BlockedByFile, flight.BlockedBySocket, flight.BlockedBySignal, flight.BlockedByPermit, flight.BlockedByChild:
 			others[min(row.Reason, flight.ReasonCount-1)]++
+			t.loose.note(row)
 		default:
 			return waiterOf(row), true
+		}
+	case flight.StateMounted:
+		if hold := t.holds[row.Carrier]; hold.Thread == row.ID && row.ID != 0 && hold.Reason != flight.ReasonMonopoly {
+			held := *row // it cannot record itself that it is pinned; somebody saw it
+			held.State, held.Reason, held.Stack, held.Blocker, held.Limited = flight.StatePinned, hold.Reason, hold.Stack, 0, false
+			others[min(hold.Reason, flight.ReasonCount-1)]++
+			t.loose.note(&held)
 		}
 	case flight.StateHibernated:
 		others[min(row.Reason, flight.ReasonCount-1)]++

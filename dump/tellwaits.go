@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -54,6 +55,7 @@ func (t *waitsTaker) tell(ctx context.Context, all [][]waitLink) error {
 	if t.chosen != nil {
 		t.pairs = *t.chosen
 	}
+	t.judged()
 	folds := t.fold()
 	// Groups name deadlocks by their place in the document.
 	place := make([]int, len(all)+1)
@@ -318,7 +320,7 @@ func goroutineParty(p flight.Party) Party {
 	if p.Goroutine() == 0 {
 		return Party{}
 	}
-	return Party{Goroutine: idText(flight.BlockAt(flight.BlockedByMutex, uintptr(p.Goroutine())))}
+	return Party{Goroutine: strconv.FormatUint(p.Goroutine(), 10)}
 }
 
 func (t *waitsTaker) stack(id flight.StackID) int { return int(t.stacks.shown(id)) - 1 }

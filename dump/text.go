@@ -281,6 +281,7 @@ func (p *page) header() {
 		p.text(plain, "; "+p.grew+p.shrank+" since "+words(s.ChangeOver)+" ago")
 	}
 	p.endLine()
+	p.unseen(&s.Process)
 	if s.Filter != "" {
 		p.text(plain, "only "+p.clean(s.Filter)+": "+Count(s.Filtered, "other thread"))
 		p.endLine()
@@ -307,8 +308,12 @@ func (l *lines) trust(p *Process, age, took time.Duration, complete bool) {
 	case status == StatusEnded:
 		l.text(warn, "process has ended; data is "+l.words(age)+" old")
 		l.text(plain, "; read in "+l.words(took))
-	case status == StatusKilled:
-		l.text(warn, "process was killed; data is "+l.words(age)+" old")
+	case status == StatusGone:
+		ending := "how it ended is not known"
+		if p.Ending != "" {
+			ending = p.Ending
+		}
+		l.text(warn, "process is gone ("+ending+"); data is "+l.words(age)+" old")
 		l.text(plain, "; read in "+l.words(took))
 	case status == StatusRecorded:
 		l.text(warn, "a moment of a recording, "+l.words(age)+" ago")
@@ -323,7 +328,9 @@ func (l *lines) trust(p *Process, age, took time.Duration, complete bool) {
 		l.text(warn, "process is in an unknown state")
 		l.text(plain, "; read in "+l.words(took))
 	}
-	if complete {
+	if p.Unseen != "" {
+		l.text(warn, "; no thread is seen")
+	} else if complete {
 		l.text(plain, "; complete")
 	} else {
 		l.text(warn, "; incomplete")

@@ -127,15 +127,15 @@ func (p *page) group(scope, at int) {
 	p.text(bold, "x "+Thousands(g.Count))
 	p.text(plain, " ")
 	p.text(stateStyle(g.State), g.State.String())
-	low, high, median := p.span(g.Wait.Min), p.span(g.Wait.Max), p.span(g.Wait.Median)
-	switch {
-	case g.Count == 1 || low == high:
-		p.text(plain, " "+high)
-	default:
-		p.text(plain, " "+low+".."+high+"  median "+median)
+	p.text(plain, " "+g.Wait.Text(g.Count, p.span))
+	if p.span(g.Wait.Min) != p.span(g.Wait.Max) {
+		p.text(plain, "  median "+p.span(g.Wait.Median))
 	}
 	if g.Reason != flight.ReasonNone && g.Reason != flight.ReasonPark {
 		p.text(plain, "   "+g.Reason.String())
+	}
+	if g.Seen > 0 {
+		p.text(dim, "   "+SeenAgo(g.Seen))
 	}
 	if g.Blocker != "" {
 		p.text(plain, "   on "+p.clean(g.Blocker))
@@ -200,6 +200,23 @@ func (p *page) group(scope, at int) {
 			p.text(dim, why)
 			p.endLine()
 		}
+	}
+	for i := range g.LockHolders {
+		h := &g.LockHolders[i]
+		start(frameIndent)
+		s := "#" + number(uint64(h.ID))
+		if h.Name != "" {
+			s += " " + p.quote(cut(p.clean(h.Name), exampleColumn, p.ellipsis))
+		}
+		s += " holds " + p.clean(strings.Join(h.Locks, ", "))
+		if h.More > 0 {
+			s += " and " + Count(h.More, "more lock")
+		}
+		if more := g.Holding - len(g.LockHolders); more > 0 && i == len(g.LockHolders)-1 {
+			s += "; " + Count(more, "more thread") + " holding locks"
+		}
+		p.text(plain, s)
+		p.endLine()
 	}
 	if len(g.Examples) > 0 {
 		start(frameIndent)

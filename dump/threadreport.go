@@ -31,8 +31,9 @@ type ThreadReport struct {
 	Scope     []string          `json:"scope,omitempty"` // names from below the root's
 	State     string            `json:"state"`
 	Reason    string            `json:"reason,omitempty"`
-	Since     time.Time         `json:"since"`   // in State
-	Wait      time.Duration     `json:"wait_ns"` // how long
+	Since     *time.Time        `json:"since,omitempty"`   // in State; absent: nobody recorded it, and Wait is 0
+	Wait      time.Duration     `json:"wait_ns"`           // how long
+	Seen      time.Duration     `json:"seen_ns,omitempty"` // how long ago somebody saw it in Stack, where it may not be any more; absent: Stack is of AsOf
 	Torn      bool              `json:"torn,omitempty"`
 	Kind      string            `json:"kind"` // virtual, goroutine or os-thread
 	Scheduler string            `json:"scheduler,omitempty"`
@@ -60,6 +61,7 @@ type ThreadReport struct {
 	Stack *Stack `json:"stack,omitempty"` // all frames; absent: not known
 
 	Owns    []OwnedScope   `json:"owns,omitempty"`    // open scopes
+	Locks   []HeldLock     `json:"locks,omitempty"`   // that it holds and for which somebody waits; others are not known
 	Waiters []WaitersOfOne `json:"waiters,omitempty"` // who waits for it, or for what it holds
 }
 
@@ -71,6 +73,13 @@ type WaitedFor struct {
 	Held    int      `json:"held,omitempty"`
 	Holders []Keeper `json:"holders,omitempty"` // some of them; their stacks are not told
 	Poller  int      `json:"poller,omitempty"`  // the number of the poller that will wake the thread, as in [Schedulers]; 0: none is known
+}
+
+// A HeldLock is a lock that a thread holds.
+type HeldLock struct {
+	Thing string        `json:"thing"` // such as: mutex "db"
+	Made  *Place        `json:"made,omitempty"`
+	Held  time.Duration `json:"held_ns,omitempty"` // how long; 0: not known
 }
 
 // An OwnedScope is a scope that is a thread's.
@@ -116,9 +125,14 @@ func TakeThread(ctx context.Context, src Source, id flight.ThreadID) (*ThreadRep
 	w := &witness{l: l, src: src, texts: newTexts(src, l.tree, l.Now), t: &t, people: map[flight.ThreadID]*Party{}}
 	out := &ThreadReport{
 		Format: ThreadFormat, Process: p, Taken: began, AsOf: p.LastSeen,
-		ID: id, Name: l.Name(&t), Scope: l.Path(t.Scope)[1:], State: t.State.String(), Since: src.Time(t.Since), Wait: t.Wait, Torn: t.Row.Torn,
+		ID: id, Name: l.Name(&t), Scope: l.Path(t.Scope)[1:], State: t.State.String(), Wait: t.Wait, Torn: t.Row.Torn,
 		Kind: filter.KindOf(t.Row.Flags), Scheduler: w.texts.Scheduler(t.Row.Scheduler), Mounts: t.Row.Mounts, Pins: t.Row.Pins,
 	}
+	if t.Since != 0 {
+		since := src.Time(t.Since)
+		out.Since = &since
+	}
+	out.Seen = seen(seenAgo(&t.Row, l.Now), func(d flight.Ticks) time.Duration { return src.Between(l.Now-d, l.Now) })
 	if t.Reason != flight.ReasonNone {
 		out.Reason = t.Reason.String()
 	}
@@ -227,6 +241,9 @@ func (w *witness) waits(out *ThreadReport) {
 	for i := range rows {
 		for _, h := range rows[i].Known() {
 			if h.Party.Thread() == r.ID {
+				if isLock(rows[i].Blocker) && !w.keeps[rows[i].Blocker] {
+					out.Locks = append(out.Locks, w.held(&rows[i], h))
+				}
 				w.keeps[rows[i].Blocker] = true
 			}
 		}
@@ -255,15 +272,26 @@ func (w *witness) waits(out *ThreadReport) {
 			if id := h.Party.Thread(); id != 0 {
 				k.Party = *w.person(id)
 			} else {
-				k.Party.Goroutine = fmt.Sprintf("%#x", h.Party.Goroutine())
+				k.Party = goroutineParty(h.Party)
 			}
-			if h.Since != 0 {
-				k.Held = max(w.src.Between(h.Since, w.l.Now), 0)
-			}
+			k.Held = w.heldFor(h)
 			f.Holders = append(f.Holders, k)
 		}
 	}
 	out.For = f
+}
+
+// held describes a lock that h, the thread, holds.
+func (w *witness) held(row *flight.BlockerRow, h flight.Holder) HeldLock {
+	return HeldLock{Thing: w.texts.Blocker(row.Blocker), Made: w.place(row.Made), Held: w.heldFor(h)}
+}
+
+// heldFor returns how long h has held something, 0 if that is not known.
+func (w *witness) heldFor(h flight.Holder) time.Duration {
+	if h.Since == 0 {
+		return 0
+	}
+	return max(w.src.Between(h.Since, w.l.Now), 0)
 }
 
 // place returns where in the program's own code a stack is, nil if that is not known.
@@ -318,7 +346,7 @@ func (w *witness) others(ctx context.Context, out *ThreadReport) error {
 		w.l.missed(err)
 		for i := range rows {
 			if g := &rows[i]; w.keeps[g.Blocker] {
-				note(g.Blocker, max(w.src.Between(g.Since, w.l.Now), 0), func() Party { return Party{Goroutine: fmt.Sprintf("%#x", g.Party.Goroutine())} })
+				note(g.Blocker, max(w.src.Between(g.Since, w.l.Now), 0), func() Party { return goroutineParty(g.Party) })
 			}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/vtscope/vtscope/dump/filter"
 )
 
 // threadLabel is how wide the labels of a thread's lines are.
@@ -53,9 +55,16 @@ func (p *threadPage) print() {
 	state, _ := parseState(r.State)
 	p.label("state")
 	p.text(stateStyle(state), r.State)
-	p.text(plain, " for "+p.words(r.Wait)+", since "+r.Since.Local().Format("15:04:05.000"))
+	if r.Since != nil {
+		p.text(plain, " for "+p.words(r.Wait)+", since "+r.Since.Local().Format("15:04:05.000"))
+	} else {
+		p.text(plain, ", for how long is unknown")
+	}
 	if r.Reason != "" {
 		p.text(plain, "   "+r.Reason)
+	}
+	if r.Seen > 0 {
+		p.text(dim, "   "+SeenAgo(r.Seen))
 	}
 	if r.Torn {
 		p.text(warn, "   (its record was being written: what follows may be of the state before)")
@@ -85,16 +94,34 @@ func (p *threadPage) print() {
 	for _, s := range r.Owns {
 		p.line("owns", "scope "+number(uint64(s.ID))+" "+p.quote(ScopeName(s.Scope))+" with "+Count(s.Threads, "thread"))
 	}
+	for i := range r.Locks {
+		l := &r.Locks[i]
+		s := p.clean(l.Thing)
+		if l.Held > 0 {
+			s += ", for " + p.words(l.Held)
+		}
+		if l.Made != nil {
+			s += ", made at " + p.place(l.Made)
+		}
+		p.line("holds", s)
+	}
 	for i := range r.Waiters {
 		w := &r.Waiters[i]
 		more := ""
 		if w.Count > 1 {
 			more = " and " + Count(w.Count-1, "other")
 		}
-		p.line("awaited by", p.party(&w.Example)+more+" for "+p.clean(w.Thing)+", for up to "+p.words(w.Longest))
+		longest := ""
+		if w.Longest > 0 { // else nobody recorded it
+			longest = ", for up to " + p.words(w.Longest)
+		}
+		p.line("awaited by", p.party(&w.Example)+more+" for "+p.clean(w.Thing)+longest)
 	}
 	p.stack()
 }
+
+// virtualKind is the Kind of a thread that is mounted on carriers.
+var virtualKind = filter.KindOf(0)
 
 // wanted prints what the thread waits for and who has it.
 func (p *threadPage) wanted() {
@@ -120,7 +147,10 @@ func (p *threadPage) wanted() {
 		case k.State == endedState:
 			s += ", which has ended"
 		case k.State != "":
-			s += ", " + k.State + " for " + p.words(k.For)
+			s += ", " + k.State
+			if k.For > 0 {
+				s += " for " + p.words(k.For)
+			}
 		}
 		if k.Held > 0 {
 			s += ", holds it for " + p.words(k.Held)
@@ -168,7 +198,10 @@ func (p *threadPage) life() {
 	if r.Scheduler != "" {
 		s += " of scheduler " + p.quote(r.Scheduler)
 	}
-	p.line("mounted", s)
+	// A goroutine is never mounted, and a dump of another program does not count.
+	if r.Mounts+r.Pins > 0 || r.Carrier != nil || r.Scheduler != "" || r.Kind == virtualKind && r.Since != nil {
+		p.line("mounted", s)
+	}
 	if r.Run+r.Ready > 0 {
 		s = p.words(r.Run) + ", waited " + p.words(r.Ready) + " for a carrier"
 		if r.CPU > 0 {

@@ -28,26 +28,50 @@ const (
 	evidenceCol = verdictCol + 2
 )
 
+// What a limit begins with.
+const (
+	wordFailed  = "FAILED"
+	wordUnknown = "unknown"
+	wordKept    = "kept"
+)
+
+func (x *Judged) word() string {
+	switch {
+	case x.Kept:
+		return wordKept
+	case x.Unknown:
+		return wordUnknown
+	}
+	return wordFailed
+}
+
 func (p *verdictPage) print(target string) {
 	v := p.v
 	p.text(bold, p.process(&v.Process))
 	p.text(plain, "  "+Count(v.Threads, "thread")+"  ")
-	if n := v.Failed(); n > 0 {
-		p.text(warn, Thousands(n)+" of "+Count(len(v.Limits), "limit")+" not kept")
-	} else {
-		p.text(plain, Count(len(v.Limits), "limit")+" kept")
+	failed, unknown := v.Failed(), v.Unknown()
+	switch all := Count(len(v.Limits), "limit"); {
+	case failed > 0 && unknown > 0:
+		p.text(warn, Thousands(failed)+" of "+all+" not kept, "+Thousands(unknown)+" unknown")
+	case failed > 0:
+		p.text(warn, Thousands(failed)+" of "+all+" not kept")
+	case unknown > 0:
+		p.text(warn, Thousands(unknown)+" of "+all+" unknown")
+	default:
+		p.text(plain, all+" kept")
 	}
 	p.endLine()
 	p.trust(&v.Process, max(v.Taken.Sub(v.AsOf), 0), v.Took, v.Complete)
 	p.endLine()
+	p.unseen(&v.Process)
 	if v.Filter != "" {
 		p.text(plain, "only "+p.clean(v.Filter))
 		p.endLine()
 	}
 	p.missing(v.Incomplete)
-	for _, kept := range []bool{false, true} {
+	for _, word := range []string{wordFailed, wordUnknown, wordKept} {
 		for i := range v.Limits {
-			if x := &v.Limits[i]; x.Kept == kept {
+			if x := &v.Limits[i]; x.word() == word {
 				p.limit(x, target)
 			}
 		}
@@ -56,14 +80,14 @@ func (p *verdictPage) print(target string) {
 
 func (p *verdictPage) limit(x *Judged, target string) {
 	if x.Kept {
-		p.text(dim, "kept")
+		p.text(dim, wordKept)
 	} else {
-		p.text(warn, "FAILED")
+		p.text(warn, x.word())
 	}
 	p.pad(verdictCol)
 	p.text(bold, p.clean(x.Limit))
-	p.text(plain, ": "+p.clean(x.What))
-	p.endLine()
+	p.text(plain, ": ")
+	p.paragraph(plain, p.clean(x.What), evidenceCol)
 	for i := range x.Evidence {
 		e := &x.Evidence[i]
 		p.pad(evidenceCol)

@@ -2,6 +2,7 @@ package dump
 
 import (
 	"math/bits"
+	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -9,29 +10,40 @@ import (
 // exactWaits is the number of waits of a group that are kept as they are; with more, they go to a histogram.
 const exactWaits = 256
 
+// unknownWait is the wait of a thread of which nobody recorded since when it is in its state. Known ones are at least 1.
+const unknownWait flight.Ticks = 0
+
 // A waitStat summarises waits in ticks: minimum, maximum, and a median that is exact for up to exactWaits of them.
 // The zero value holds none.
 type waitStat struct {
-	n        int
+	n        int // all
+	unknown  int // those of n that are [unknownWait]; the rest is of the others
 	min, max flight.Ticks
-	exact    []flight.Ticks // n of them, while n <= exactWaits
-	hist     *waitHist      // all of them, once n > exactWaits
+	exact    []flight.Ticks // known of them, while known <= exactWaits
+	hist     *waitHist      // all that are known, once they are more
 }
 
+func (w *waitStat) known() int { return w.n - w.unknown }
+
 func (w *waitStat) add(t flight.Ticks) {
-	if w.n == 0 || t < w.min {
+	w.n++
+	if t == unknownWait {
+		w.unknown++
+		return
+	}
+	known := w.known()
+	if known == 1 || t < w.min {
 		w.min = t
 	}
 	if t > w.max {
 		w.max = t
 	}
-	w.n++
 	if w.hist != nil {
 		w.hist[waitBucket(t)]++
 		return
 	}
-	if w.n <= exactWaits {
-		if w.n == 2 {
+	if known <= exactWaits {
+		if known == 2 {
 			w.exact = append(make([]flight.Ticks, 0, 16), w.exact...)
 		}
 		w.exact = append(w.exact, t)
@@ -54,13 +66,18 @@ func (w *waitStat) merge(o *waitStat) {
 	switch {
 	case o.n == 0:
 		return
-	case w.n == 0:
+	case o.known() == 0:
+		w.n, w.unknown = w.n+o.n, w.unknown+o.unknown
+		return
+	case w.known() == 0:
+		n := w.n
 		*w = *o
+		w.n, w.unknown = w.n+n, w.unknown+n
 		return
 	}
 	w.min, w.max = min(w.min, o.min), max(w.max, o.max)
-	w.n += o.n
-	if w.hist == nil && o.hist == nil && w.n <= exactWaits {
+	w.n, w.unknown = w.n+o.n, w.unknown+o.unknown
+	if w.hist == nil && o.hist == nil && w.known() <= exactWaits {
 		w.exact = append(w.exact, o.exact...)
 		return
 	}
@@ -77,13 +94,13 @@ func (w *waitStat) merge(o *waitStat) {
 
 // median returns the middle wait, the lower of two.
 func (w *waitStat) median() flight.Ticks {
-	if w.n == 0 {
+	if w.known() == 0 {
 		return 0
 	}
 	if w.hist == nil {
-		return nth(w.exact, (w.n-1)/2)
+		return nth(w.exact, (w.known()-1)/2)
 	}
-	left := (w.n - 1) / 2
+	left := (w.known() - 1) / 2
 	for i, c := range w.hist {
 		if left < int(c) {
 			return min(max(waitBucketMiddle(i), w.min), w.max)
@@ -91,6 +108,11 @@ func (w *waitStat) median() flight.Ticks {
 		left -= int(c)
 	}
 	return w.max
+}
+
+// wait returns what the statistics say, in time.
+func (w *waitStat) wait(span func(flight.Ticks) time.Duration) Wait {
+	return Wait{span(w.min), span(w.median()), span(w.max), w.unknown}
 }
 
 // nth returns what would be s[k] if s were sorted. It reorders s.

@@ -1,9 +1,11 @@
 package dump
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -41,7 +43,7 @@ func TestMedianIsExactForFewAndCloseForMany(t *testing.T) {
 			var parts [3]waitStat
 			all := make([]flight.Ticks, n)
 			for i := range all {
-				all[i] = flight.Ticks(rng.ExpFloat64() * float64(uint64(1)<<(10+round*10)))
+				all[i] = 1 + flight.Ticks(rng.ExpFloat64()*float64(uint64(1)<<(10+round*10)))
 				parts[rng.IntN(len(parts))].add(all[i])
 			}
 			var w waitStat
@@ -58,6 +60,25 @@ func TestMedianIsExactForFewAndCloseForMany(t *testing.T) {
 			if w.n != n || w.min != all[0] || w.max != all[n-1] {
 				t.Errorf("of %d: got n=%d min=%d max=%d, want min=%d max=%d", n, w.n, w.min, w.max, all[0], all[n-1])
 			}
+		}
+	}
+}
+
+func TestWaitsThatAreUnknownCountButDoNotMeasure(t *testing.T) {
+	for _, n := range []int{1, 2, exactWaits - 1, exactWaits, exactWaits + 1, 5000} {
+		var parts [3]waitStat
+		for i := range n {
+			parts[i%2].add(flight.Ticks(i + 7)) // the third has unknown ones only
+			parts[i%3].add(unknownWait)
+		}
+		var w waitStat
+		for i := range parts {
+			w.merge(&parts[i])
+		}
+		got := w.wait(func(t flight.Ticks) time.Duration { return time.Duration(t) })
+		off := math.Abs(float64(got.Median)-float64((n-1)/2+7)) / float64((n-1)/2+7)
+		if w.n != 2*n || got.Unknown != n || got.Min != 7 || got.Max != time.Duration(n+6) || off > 0.05 {
+			t.Errorf("of %d known and as many unknown: got n=%d and %+v", n, w.n, got)
 		}
 	}
 }

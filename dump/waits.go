@@ -33,6 +33,11 @@ type Waits struct {
 	Goroutines int     `json:"goroutines"` // those of Waiting that are no threads
 	Others     Reasons `json:"others"`     // threads that wait for nothing that others hold or do, such as sleeps and sockets, or for what is not known
 
+	// Of the waits without a time limit: those in which a deadlock would have been found, since it is known who can end them, and those in which it would not.
+	// Without a deadlock, and with some of the latter, it is not known whether there is one.
+	Judged   int            `json:"judged"`
+	Unjudged []UnjudgedWait `json:"unjudged"` // most first
+
 	Deadlocks []Deadlock  `json:"deadlocks"` // most threads first
 	Groups    []WaitGroup `json:"groups"`    // those of deadlocks first, then by falling count
 	Rest      Rest        `json:"rest"`      // what is in no group of Groups
@@ -64,7 +69,7 @@ type Thing struct {
 // A Party is a thread, or a goroutine that is none.
 type Party struct {
 	Thread    flight.ThreadID `json:"thread,omitempty"`
-	Goroutine string          `json:"goroutine,omitempty"` // an address
+	Goroutine string          `json:"goroutine,omitempty"` // its number, as Go's own dumps show it
 	Name      string          `json:"name,omitempty"`
 	Scope     []string        `json:"scope,omitempty"` // names from below the root's; none for the root itself and for goroutines
 }

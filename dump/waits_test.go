@@ -124,7 +124,7 @@ func roles(d *dump.Deadlock) string {
 
 func TestDeadlocksAreFound(t *testing.T) {
 	rw, sem, once := flight.BlockAt(flight.BlockedByRWMutex, 0xe), flight.BlockAt(flight.BlockedBySemaphore, 0xd), flight.BlockAt(flight.BlockedByOnce, 0xf)
-	goroutine := flight.PartyGoroutine(0xc000)
+	goroutine := flight.PartyGoroutine(57)
 	for _, c := range []struct {
 		name    string
 		spec    flighttest.Spec
@@ -148,8 +148,8 @@ func TestDeadlocksAreFound(t *testing.T) {
 		}, want: "#2 is in scope 2 wants scope 1; #1 owns scope 1 wants scope 2"},
 		{name: "a lock across a goroutine", spec: flighttest.Spec{Threads: 1, Thread: oneOf(waiting(0, mutex(0xb))),
 			Blockers:   []flighttest.Blocker{held(mutex(0xa), thread(1)), held(mutex(0xb), goroutine)},
-			Goroutines: []flighttest.Goroutine{{ID: 0xc000, State: flight.StateBlocked, Reason: flight.ReasonLock, Blocker: mutex(0xa), Age: time.Minute}},
-		}, want: "goroutine 0xc000 holds mutex 0xb wants mutex 0xa; #1 holds mutex 0xa wants mutex 0xb"},
+			Goroutines: []flighttest.Goroutine{{ID: 57, State: flight.StateBlocked, Reason: flight.ReasonLock, Blocker: mutex(0xa), Age: time.Minute}},
+		}, want: "goroutine 57 holds mutex 0xb wants mutex 0xa; #1 holds mutex 0xa wants mutex 0xb"},
 		{name: "a reader that reads again behind a writer", spec: flighttest.Spec{Threads: 2, Thread: oneOf(waiting(0, rw), waiting(0, rw)),
 			Blockers: []flighttest.Blocker{held(rw, thread(1), thread(77))},
 		}, want: "#1 holds rwmutex 0xe wants rwmutex 0xe", victims: 1},
@@ -231,7 +231,7 @@ func TestWhatMayGoOnIsNoDeadlock(t *testing.T) {
 			Thread: oneOf(joining(0, 1), flighttest.Thread{Scope: 1, State: flight.StateMounted})},
 	} {
 		s.Stacks = waitStacks
-		if w := takeWaits(t, s); len(w.Deadlocks) != 0 || len(w.Groups) == 0 || !strings.Contains(waitsPage(t, w), "no deadlock\n") {
+		if w := takeWaits(t, s); len(w.Deadlocks) != 0 || len(w.Groups) == 0 || !strings.Contains(waitsPage(t, w), "no deadlock") {
 			t.Errorf("%s: got\n%s", name, waitsPage(t, w))
 		}
 	}
@@ -383,7 +383,7 @@ func BenchmarkWaits(b *testing.B) {
 // A damaged file may say anything; whoever reads it must come back.
 func TestWaitsAndFindingsOfADamagedFileComeBack(t *testing.T) {
 	spec := troubled(20)
-	spec.Goroutines = []flighttest.Goroutine{{ID: 0xc000, State: flight.StateBlocked, Reason: flight.ReasonLock, Blocker: mutex(0xb), Age: time.Minute}}
+	spec.Goroutines = []flighttest.Goroutine{{ID: 57, State: flight.StateBlocked, Reason: flight.ReasonLock, Blocker: mutex(0xb), Age: time.Minute}}
 	spec.Ended = true
 	path := flighttest.Write(t, spec).Path
 	content, err := os.ReadFile(path)

@@ -50,7 +50,7 @@ func (t *waitsTaker) chooseThose(ctx context.Context, src Source, key string, o 
 		want:   key, known: map[groupKey]bool{},
 	}
 	t.chosen = &waitPairs{}
-	t.out.Threads, t.out.Others = 0, Reasons{}
+	t.out.Threads, t.out.Others, t.loose = 0, Reasons{}, loose{}
 	f.sink = func(family int32, row *flight.ThreadRow, k groupKey) {
 		k.family, k.stack = family, g.stacks.shown(k.stack)
 		if key != "" && !g.wanted(k) {

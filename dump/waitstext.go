@@ -44,14 +44,18 @@ func (p *waitsPage) print() {
 		p.text(plain, ", "+Count(w.Goroutines, "goroutine")+" among them")
 	}
 	p.text(plain, "  ")
-	if n := len(w.Deadlocks); n > 0 {
+	switch n := len(w.Deadlocks); {
+	case n > 0:
 		p.text(deadlockStyle, Count(n, "deadlock"))
-	} else {
+	case len(w.Unjudged) > 0 || !w.Complete || w.Process.Unseen != "":
+		p.text(plain, "no deadlock found")
+	default:
 		p.text(plain, "no deadlock")
 	}
 	p.endLine()
 	p.trust(&w.Process, max(w.Taken.Sub(w.AsOf), 0), w.Took, w.Complete)
 	p.endLine()
+	p.unseen(&w.Process)
 	if w.Group != "" {
 		p.text(plain, "only group "+w.Group)
 		p.endLine()
@@ -61,6 +65,10 @@ func (p *waitsPage) print() {
 		p.endLine()
 	}
 	p.missing(w.Incomplete)
+	if known := w.JudgedWords(); known != "" {
+		p.text(warn, "deadlocks: ")
+		p.paragraph(plain, known, 4)
+	}
 	for i := range w.Deadlocks {
 		p.deadlock(i)
 	}

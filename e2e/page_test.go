@@ -158,7 +158,7 @@ func TestAUserSeesTheShopLive(t *testing.T) {
 
 	b.step("the shop is killed", func() {
 		syscall.Kill(d.shop, syscall.SIGKILL)
-		b.until("killed", `document.querySelector("#status").textContent === "KILLED" && document.querySelector("#gone")?.textContent.includes("was killed at")`)
+		b.until("killed", `document.querySelector("#status").textContent === "GONE" && document.querySelector("#gone")?.textContent.includes("is gone since")`)
 		b.until("its last threads", `groups().length > 0 && document.querySelector("#threads").textContent !== "0"`)
 	})
 

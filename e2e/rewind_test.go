@@ -231,7 +231,7 @@ func TestAUserGoesBackInTime(t *testing.T) {
 
 	b.step("the past of a process that was killed", func() {
 		syscall.Kill(d.shop, syscall.SIGKILL)
-		b.until("killed", `document.querySelector("#status").textContent === "KILLED"`)
+		b.until("killed", `document.querySelector("#status").textContent === "GONE"`)
 		b.text(fmt.Sprintf(`(location.hash = "process=%s&at=%d")`, shop, at))
 		b.until("rewound", `document.querySelector("#status").textContent === "REWIND" && document.querySelector("#moment").dataset.shown`)
 		b.shows(still)

@@ -180,7 +180,7 @@ func (p *poller) run(ctx context.Context) {
 		if now.Sub(p.tuned) >= tuneEvery {
 			p.tune()
 			s := p.r.Status()
-			p.ended = s == flight.StatusEnded || s == flight.StatusKilled
+			p.ended = s == flight.StatusEnded || s == flight.StatusGone
 			last = last || p.ended
 		}
 		p.poll(last)

@@ -10,12 +10,14 @@ import (
 
 	"github.com/vtscope/vtscope/agent"
 	"github.com/vtscope/vtscope/agent/access"
+	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 // Variable is the environment variable that says where to listen.
 const Variable = "VTSCOPE_HTTP"
 
 func init() {
+	flight.Announce()
 	if err := start(http.DefaultServeMux, os.Getenv(Variable)); err != nil {
 		fmt.Fprintf(os.Stderr, "vtscope: agent: %v\n", err)
 	}

@@ -63,6 +63,17 @@ func TestTheImportRegistersTheAgentBesidePprof(t *testing.T) {
 	if all := processes(t, s.URL+agent.Prefix); len(all) != 1 || all[0].PID != os.Getpid() {
 		t.Errorf("processes %+v, want this one", all)
 	}
+	for _, report := range []string{"dump", "waits", "findings"} {
+		r, err := http.Get(s.URL + agent.Prefix + "api/v1/processes/" + processes(t, s.URL+agent.Prefix)[0].Key + "/" + report + "?format=text")
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, _ := io.ReadAll(r.Body)
+		r.Body.Close()
+		if flat := strings.Join(strings.Fields(string(page)), " "); !strings.Contains(flat, "goroutines of it are no threads of vtscope, and are not seen here") || strings.Contains(flat, "complete") {
+			t.Errorf("%s of a program without threads: status %d\n%s\nwant how many goroutines are not seen", report, r.StatusCode, page)
+		}
+	}
 	for deadline := time.Now().Add(time.Minute); works() == ""; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no goroutine works for the agent that has answered")

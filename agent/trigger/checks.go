@@ -349,11 +349,21 @@ func userKind(k flight.Kind) bool {
 	return k == flight.EventMark || k == flight.EventSpanEnd
 }
 
-func killed(_ *condition, l *look) (verdict, bool) {
+func killed(c *condition, l *look) (verdict, bool) {
+	v, fired := gone(c, l)
+	v.what = "the process was killed, or has crashed"
+	return v, fired && l.process.Ending.Died()
+}
+
+func gone(_ *condition, l *look) (verdict, bool) {
+	ending := "how it ended is not known"
+	if s := l.process.Ending.String(); s != "" {
+		ending = s
+	}
 	return verdict{
 		what:     "the process is gone without having closed its recorder",
-		evidence: []string{"its last sign of life is of " + l.process.LastSeen.UTC().Format(time.RFC3339Nano)},
-	}, l.gone && l.process.Status == flight.StatusKilled
+		evidence: []string{ending, "its last sign of life is of " + l.process.LastSeen.UTC().Format(time.RFC3339Nano)},
+	}, l.gone && l.process.Status == flight.StatusGone
 }
 
 // panicWithin is how long before the last sign of life a panic was that ended the process.
@@ -361,7 +371,7 @@ const panicWithin = 5 * time.Second
 
 // panicked looks for threads whose panic was the last that happened.
 func panicked(_ *condition, l *look) (v verdict, fired bool) {
-	if !l.gone || l.process.Status != flight.StatusKilled {
+	if !l.gone || l.process.Status != flight.StatusGone {
 		return v, false
 	}
 	rings, _ := l.reader.Rings() // what can be read will do

@@ -60,7 +60,7 @@ const notCounted = 1<<64 - 1
 // take looks at what the rules need. What cannot be read is missing in the look; an error is that of ctx, or says that nothing can be read.
 func (k *looker) take(ctx context.Context, now time.Time) (*look, error) {
 	l := &look{reader: k.reader, at: now, process: k.reader.Process()}
-	l.gone = l.process.Status == flight.StatusKilled || l.process.Status == flight.StatusEnded
+	l.gone = l.process.Status == flight.StatusGone || l.process.Status == flight.StatusEnded
 	if k.needs&needEvents != 0 {
 		k.events(l)
 	}

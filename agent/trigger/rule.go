@@ -62,7 +62,8 @@ var Rules = []RuleInfo{
 	{"event", "the program has recorded an event, or the end of a span, of its own of that name", "event cart.Lost", []part{event}, false, false, needEvents, happened, ""},
 	{"signal", "the program has got one of the signals that it records: package runtime/flight/signals", "signal", nil, false, false, needEvents, signalled, ""},
 	{"panic", "the process has died of a thread's panic that nobody handled", "panic", nil, false, false, needEnd, panicked, ""},
-	{"killed", "the process is gone without having closed its recorder: by a signal, a crash, or a return from main that does not", "killed", nil, false, false, needEnd, killed, ""},
+	{"killed", "the process was ended by a signal, a panic, or an exit status that is not 0, as far as that is known", "killed", nil, false, false, needEnd, killed, ""},
+	{"gone", "the process is gone without having closed its recorder, for whatever reason: a return from main that does not is one", "gone", nil, false, false, needEnd, gone, ""},
 }
 
 func infoOf(name string) *RuleInfo {

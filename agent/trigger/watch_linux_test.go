@@ -76,7 +76,8 @@ func TestEachRuleComesTrueOnAFixtureThatShowsIt(t *testing.T) {
 		{"event trouble.Seen", "trouble -kind mark", (*childtest.Child).WriteLine, "1 event trouble.Seen was recorded", "mark by a goroutine at "},
 		{"signal", "trouble", func(c *childtest.Child) { c.Signal(syscall.SIGUSR1) }, "the program has got a signal", "mark by a goroutine at "},
 		{"panic", "trouble -kind panic", (*childtest.Child).WriteLine, "the process has died of a panic", " panicked "},
-		{"killed", "trouble", func(c *childtest.Child) { c.Signal(syscall.SIGKILL) }, "the process is gone without having closed its recorder", "its last sign of life"},
+		{"killed", "trouble", func(c *childtest.Child) { c.Signal(syscall.SIGKILL) }, "the process was killed, or has crashed", "signal: killed"},
+		{"gone", "trouble", func(c *childtest.Child) { c.Signal(syscall.SIGKILL) }, "the process is gone without having closed its recorder", "its last sign of life"},
 	} {
 		t.Run(c.rule+" on "+c.fixture, func(t *testing.T) {
 			words := strings.Fields(c.fixture)
@@ -100,7 +101,7 @@ func TestNoRuleComesTrueOnAHealthyProgram(t *testing.T) {
 	child, r := started(t, "trouble")
 	const last = "threads > 0 for 2s"
 	rules, err := trigger.ParseRules(last, "park > 200ms in requests", "queued > 20s", "queue delay p99 > 20s", "threads doubled in 500ms", "threads > 100", "pin > 20s",
-		"monopoly > 20s", "starving > 20s", "deadlock", "finding scope-growth", "finding holder-gone", "finding unscoped", "event trouble.Seen", "signal", "panic", "killed")
+		"monopoly > 20s", "starving > 20s", "deadlock", "finding scope-growth", "finding holder-gone", "finding unscoped", "event trouble.Seen", "signal", "panic", "killed", "gone")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func (f *limitFlags) noLeaks(path string) error {
 // lookAgain is how long vtdump check waits before it looks again within --within.
 const lookAgain = 100 * time.Millisecond
 
-// checkLimits prints which limits the process keeps. It returns errFound if it does not keep one.
+// checkLimits prints which limits the process keeps. It returns errFound if it does not keep one, else errUnknown if one cannot be judged.
 func (s *settings) checkLimits(ctx context.Context, w world, r dump.Source) error {
 	l := s.limits.Limits
 	if !l.Any() {
@@ -88,8 +88,11 @@ func (s *settings) checkLimits(ctx context.Context, w world, r dump.Source) erro
 	if err := written(0, err); err != nil {
 		return err
 	}
-	if v.Failed() > 0 {
+	switch {
+	case v.Failed() > 0:
 		return errFound
+	case v.Unknown() > 0:
+		return errUnknown
 	}
 	return nil
 }

@@ -52,7 +52,8 @@ func TestCheckTellsWhichLimitsAreKept(t *testing.T) {
 		{"--no-pins --filter scope~pins", exitFailed, []string{"no-pins: 1 thread pinned now, 0 others before\n"}},
 		{"--no-deadlock", exitFailed, []string{"FAILED  no-deadlock: 1 deadlock\n", "2 threads wait for each other, for 1 h: here for lock \"", "try: vtdump waits " + path}},
 		{"--no-deadlock --filter name=right", exitFailed, []string{"no-deadlock: 1 deadlock\n"}},
-		{"--no-deadlock --filter scope~pins", exitDone, []string{"kept    no-deadlock"}},
+		{"--no-deadlock --filter scope~pins", exitUnknown, []string{"  1 of 1 limit unknown\n", "unknown no-deadlock: none found among 0 waits that can be judged; 1 cannot (park 1: holders unknown)\n", "try: vtdump waits "}},
+		{"--no-deadlock --filter name=well", exitDone, []string{"kept    no-deadlock: no threads wait for each other in a circle\n"}},
 		{"--no-leaks pins --no-leaks shop", exitFailed, []string{"1 of 2 limits not kept", "FAILED  no-leaks pins: 2 threads in pins\n", "kept    no-leaks shop: 0 threads in shop\n", "try: vtdump " + path + " --scope 'pins'\n"}},
 		{"--no-leaks pins --within 1ms --ascii --width 60", exitFailed, []string{"FAILED  no-leaks pins"}},
 	} {

@@ -114,12 +114,12 @@ func TestDurableThreadsAreToldWhateverBecameOfTheirProcess(t *testing.T) {
 		return d.Source.PID == 0 && d.Threads == 15 && d.States["waiting"] == 12 && d.States["runnable"] == 1 && d.States["failed"] == 2
 	})
 	wantText(t, succeeds(t, "durable", dir, "report-2026-10"), `, used by no process that can be seen  20`, `(?m)^was in      call "query the warehouse", under way when its process ended`, `(?m)do "query the warehouse"  was under way$`)
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(vtdump(t, "durable", path).errors, "it is killed"); { // one that is about to die resets connections first
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(vtdump(t, "durable", path).errors, "it is gone"); { // one that is about to die resets connections first
 		if time.Now().After(deadline) {
 			break
 		}
 	}
-	fails(t, exitFailed, "it is killed\n    try: vtdump durable DIR", "durable", path)
+	fails(t, exitFailed, "it is gone\n    try: vtdump durable DIR", "durable", path)
 }
 
 func TestDurableThreadsAreFilteredSortedAndLimited(t *testing.T) {

@@ -24,6 +24,22 @@ import (
 // catalogueFormat names the JSON document of the kinds of events.
 const catalogueFormat = "vtscope/events/v1"
 
+// eventStatsFormat names the JSON document of how many events there were.
+const eventStatsFormat = "vtscope/event-stats/v1"
+
+// A catalogueDoc describes the kinds of events.
+type catalogueDoc struct {
+	Format string    `json:"format"` // always [catalogueFormat]
+	Kinds  []kindDoc `json:"kinds"`
+}
+
+// An eventStatsDoc counts events.
+type eventStatsDoc struct {
+	Format string            `json:"format"` // always [eventStatsFormat]
+	Over   time.Duration     `json:"over_ns"`
+	Events map[string]uint64 `json:"events"` // by kind
+}
+
 // eventFlags are what flags of vtdump events ask for.
 type eventFlags struct {
 	follow bool
@@ -65,7 +81,7 @@ func (s *settings) catalogue(w world) error {
 		rows = append(rows, row)
 	}
 	if s.format == "json" {
-		b, err := json.MarshalIndent(map[string]any{"format": catalogueFormat, "kinds": rows}, "", " ")
+		b, err := json.MarshalIndent(catalogueDoc{catalogueFormat, rows}, "", " ")
 		if err != nil {
 			return err
 		}
@@ -322,8 +338,8 @@ func (p *eventPrinter) table(rows map[string]uint64, over time.Duration) {
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rows[b], rows[a]), cmp.Compare(a, b)) })
 	rate := func(n uint64) float64 { return float64(n) / max(over.Seconds(), 1e-9) }
 	if p.s.format == "json" {
-		b, _ := json.MarshalIndent(map[string]any{"format": catalogueFormat, "over_ns": over, "events": rows}, "", " ") // of names and numbers
-		_, _ = p.out.Write(append(b, '\n'))                                                                             // Flush has the error
+		b, _ := json.MarshalIndent(eventStatsDoc{eventStatsFormat, over, rows}, "", " ") // of names and numbers
+		_, _ = p.out.Write(append(b, '\n'))                                              // Flush has the error
 		return
 	}
 	fmt.Fprintf(p.out, "%-16s %15s %12s\n", "EVENT", "COUNT", "PER SECOND")

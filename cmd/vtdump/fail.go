@@ -13,9 +13,10 @@ import (
 
 // The exit codes.
 const (
-	exitDone   = 0
-	exitFailed = 1 // or found what the command looks for
-	exitUsage  = 2
+	exitDone    = 0
+	exitFailed  = 1 // or found what the command looks for
+	exitUsage   = 2
+	exitUnknown = 3 // a limit of check cannot be judged
 )
 
 // A usageError is a call that vtdump does not understand.
@@ -35,6 +36,9 @@ func (e hint) Unwrap() error { return e.err }
 // errFound is what a command returns that has found what it looks for and has printed that.
 var errFound = errors.New("found")
 
+// errUnknown is what check returns that has found nothing, has printed that, and cannot judge all.
+var errUnknown = errors.New("unknown")
+
 // report prints an error with its next step, and returns the exit code it means.
 func report(stderr io.Writer, err error) int {
 	if errors.Is(err, syscall.EPIPE) {
@@ -42,6 +46,9 @@ func report(stderr io.Writer, err error) int {
 	}
 	if err == errFound {
 		return exitFailed
+	}
+	if err == errUnknown {
+		return exitUnknown
 	}
 	try := ""
 	code := exitFailed
@@ -61,6 +68,9 @@ func report(stderr io.Writer, err error) int {
 	if point != "" {
 		text, below, _ := strings.Cut(point, "\n")
 		fmt.Fprintf(stderr, "    %s\n    %s\n", printable(text), below)
+	}
+	if errors.Is(err, dump.ErrUnjudged) {
+		code = exitUnknown
 	}
 	if try != "" {
 		fmt.Fprintf(stderr, "    try: %s\n", printable(try))

@@ -156,13 +156,13 @@ var targets = []targetRow{
 	{"PROGRAM", "the name of a program, if one process runs it"},
 	{"FILE", "a flight file, such as /dev/shm/vtscope-1000/4711-99.flight"},
 	{"DUMP", "a file that vtdump --json has written: the threads as they were then"},
-	{"TRACES", "a goroutine dump of any Go program or one of the JDK; - is standard input"},
+	{"TRACES", "a goroutine dump of any Go program or one of the JDK, also of diff and check; - is standard input"},
 	{"CORE", "a core file of the kernel, of gcore, or of dlv"},
 	{"BUNDLE", "an incident bundle: what the process did then"},
 	{"DIR", "of durable: the folder of a file store, whether or not a process uses it"},
 	{"BYTES", "of durable: a file with what ParkAndSerialize has returned"},
 	{"NATS-URL", "of durable: where the servers of a stream are that many keepers share, such as nats://HOST:PORT; several with commas; nats://USER:PASSWORD@HOST:PORT, tls://HOST:PORT"},
-	{"HOST:PORT/PID", "a process of an agent: vtserve, or a program with agent/auto; or the address of its page. HOST:PORT is its only process, or else lists them"},
+	{"HOST:PORT/PID", "a process of an agent: vtserve, or a program with agent/auto; or the address of its page. HOST:PORT is its only process, or else lists them; HOST:PORT/debug/vt is the agent in a program, which HOST:PORT finds too"},
 	{"RECORDING", "what vtdump record has written; run.vtr@12s is a moment of it"},
 }
 
@@ -244,7 +244,7 @@ var flags = []flagRow{
 		func(s *settings, v string) error { return s.limits.maxGrowth(v) }},
 	{"no-pins", "", "", "no thread has blocked and held its carrier, since the process began; with --filter, of the threads that live", commandCheck,
 		func(s *settings, _ string) error { s.limits.NoPins = true; return nil }},
-	{"no-deadlock", "", "", "no threads wait for each other in a circle", commandCheck,
+	{"no-deadlock", "", "", "no threads wait for each other in a circle; exit code 3 if some waits cannot be judged", commandCheck,
 		func(s *settings, _ string) error { s.limits.NoDeadlock = true; return nil }},
 	{"no-leaks", "", "PATH", "no thread is left in the scopes of this path, as of --scope, and no such scope without its owner; may be given again", commandCheck,
 		func(s *settings, v string) error { return s.limits.noLeaks(v) }},
@@ -451,6 +451,9 @@ func (s *settings) check() error {
 	refused := func(what string) error {
 		if s.command == commandList {
 			return usageError{what + " needs a target", "vtdump PID, or vtdump alone for a list"}
+		}
+		if f.word == "" {
+			return usageError{what + " means nothing to vtdump TARGET, which writes to standard output", s.call() + " " + s.target + " --format " + s.format + " > FILE"}
 		}
 		return usageError{what + " means nothing to " + f.word, s.call() + " " + s.target + " without it"}
 	}

@@ -76,6 +76,10 @@ with the threads in it and in the scopes below ("threads") and, where that diffe
 
 812 threads have been parked for 31 s to 2 min, half of them for more than 40 s, because they
 sleep; then the innermost frames of the stack they share, and those that have waited longest.
+"?" stands for how long where nobody recorded it, as in dumps of goroutines, in which Go gives no
+age below a minute; "5m or ?" if that is so of some.
+A line "#5123 holds mutex "db"" names a thread of the group that holds a lock for which somebody
+waits; locks for which nobody waits are not recorded. --thread ID shows them as "holds".
 The key of a group is the same in each call: --group KEY tells more, --thread ID of one thread.
 "▲ 12" and "▼ 12" stand for threads more or less since the first snapshot of --growth. Frames of
 vtscope's runtime, of Go's runtime and of package iter are hidden unless there are no others.
@@ -139,6 +143,9 @@ counts threads that wait for nothing that others hold: they sleep, or wait for a
 
 A deadlock is named when each link of the circle is known. Whoever can go on, waits with a time
 limit, or is not known breaks it: conditions and channels, which anybody may signal, are in none.
+So are Go's own locks, such as sync.Mutex, of which nobody records who holds them: those of vsync
+do. "deadlocks: none found among 4 waits that can be judged; 9 cannot (sync.Mutex 9: holders
+unknown)" counts them: there may be one among the 9. "no deadlock" alone means that there is none.
 `},
 	{"Reading the page of findings", `Each finding has the name of its check, how bad it is, what was found with evidence, the place
 where most of these threads are, since when it has been so at least, some of the threads, what was
@@ -148,8 +155,10 @@ gone. The checks, with what --check changes:
 
 ` + checksText()},
 	{"Reading the page of check", `Limits that are not kept stand first, with the threads and places that are the reason, and the
-call that tells more of them. With --filter they are about the threads that match. Tests in Go
-check the same of their own process at their end: package dump/dumptest.
+call that tells more of them. With --filter they are about the threads that match. A limit is
+"unknown", and the exit code 3, if nothing was found against it and not all can be judged, as
+--no-deadlock where threads wait for a sync.Mutex or a channel. Tests in Go check the same of
+their own process at their end: package dump/dumptest.
 `},
 	{"Reading the page of settings", `Of each kind of events: whether it is recorded, from which duration on, with how many frames of
 the stack, one in how many, and how many in a second of each carrier at most; and the default if
@@ -199,16 +208,19 @@ overwritten before they were read.
 	{"Status of a process", `running
 stopped  by SIGSTOP or a debugger
 ended    it closed its flight file
-killed   it is gone without that: by a signal, a crash, or a return from main without vthread.Main
-         or flight.Close; from outside these look the same
+gone     it is not there any more and did not do that: by a signal, a crash, or a return from main
+         without vthread.Main or flight.Close. How it ended is told where it is known: to those
+         that were watching (Linux 6.15), while its parent has not waited for it, and of a panic
 `},
 	{"JSON", `One document of the format "vtscope/dump/v1" with the same numbers, all frames and all groups;
 without a target "vtscope/processes/v1", of scheduler "vtscope/schedulers/v1", of waits
 "vtscope/waits/v1", of findings "vtscope/findings/v1", of settings "vtscope/settings/v1", of diff
 "vtscope/diff/v1", of check "vtscope/verdict/v1", with --group "vtscope/group/v1", with --thread
 "vtscope/thread/v1", of durable "vtscope/durables/v1", of one of them
-"vtscope/durable-thread/v1", of record "vtscope/record/v1", of events without a target and with
---stats "vtscope/events/v1"; else events are one object on each line. Durations are nanoseconds
+"vtscope/durable-thread/v1", of record "vtscope/record/v1", of events without a target
+"vtscope/events/v1" and with --stats "vtscope/event-stats/v1", of an agent's address
+"vtscope/remote-processes/v1", of open "vtscope/incident/v1"; else events are one object on each
+line. docs/dump.schema.json is the JSON Schema of all of them. Durations are nanoseconds
 and end in _ns. The documentation of package dump describes each field.
 `},
 	{"Environment", `VTSCOPE_DIR   where flight files lie, if not in the default directory
@@ -221,6 +233,7 @@ NATS_*        of durable, of NATS-URL: what lets us in, as commands of NATS have
    of findings: there are any; of watch: a rule came true; of diff: something changed as
    --fail-on names; of check: a limit is not kept
 2  the call was not understood
+3  of check: no limit was found to be broken, but of one it is unknown whether it is kept
 `},
 }
 

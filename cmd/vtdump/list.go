@@ -17,6 +17,12 @@ import (
 // listFormat names the JSON document of a list.
 const listFormat = "vtscope/processes/v1"
 
+// A processesDoc is the list.
+type processesDoc struct {
+	Format    string   `json:"format"` // always [listFormat]
+	Processes []listed `json:"processes"`
+}
+
 // A listed process is a row of the list.
 type listed struct {
 	PID      int         `json:"pid"`
@@ -54,7 +60,7 @@ func list(w world, s *settings) error {
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false)
 		e.SetIndent("", " ")
-		if err := e.Encode(map[string]any{"format": listFormat, "processes": rows}); err != nil {
+		if err := e.Encode(processesDoc{listFormat, rows}); err != nil {
 			return err
 		}
 	} else if len(processes) > 0 {

@@ -172,7 +172,7 @@ func (s *settings) explainMemory(err error) error {
 	case memory.IsCore(s.target) && strings.Contains(err.Error(), "is cut"):
 		return hint{named(s.target, err), "the whole core file: " + s.target + " ends before its segments do; was there room on the disk, and no limit (ulimit -c)?"}
 	case errors.Is(err, flight.ErrNotVtscope):
-		return hint{named(s.target, err), "vtdump, for a list; in memory a program is found from its first thread on, unless it runs with VTSCOPE=off"}
+		return hint{named(s.target, err), "vtdump, for a list; in memory a program is found from 0.1 s after its start on, unless it runs with VTSCOPE=off"}
 	case memory.IsCore(s.target) && errors.Is(err, flight.ErrFormat):
 		return hint{named(s.target, err), "its flight file, PID-STARTTIME.flight, beside the core; for the next time: the kernel leaves shared memory out of\n" +
 			"     cores unless bit 3 of coredump_filter is set, which the recorder sets where it may"}

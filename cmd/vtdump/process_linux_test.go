@@ -128,16 +128,16 @@ func TestProcessThatRunsIsStoppedAndKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = child.Wait()
-	if out := succeeds(t); !strings.Contains(out, "killed, last seen ") {
+	if out := succeeds(t); !strings.Contains(out, "gone, last seen ") {
 		t.Errorf("list: got\n%s", out)
 	}
 	for _, target := range []string{pid, filepath.Base(os.Args[0])} {
 		out := succeeds(t, target)
-		if !strings.Contains(out, "process was killed; data is ") || !strings.Contains(out, "; complete\n") || !strings.Contains(out, "x 2,500 parked") {
-			t.Errorf("killed: got\n%s", out)
+		if !strings.Contains(out, "process is gone (") || !strings.Contains(out, "; complete\n") || !strings.Contains(out, "x 2,500 parked") {
+			t.Errorf("gone: got\n%s", out)
 		}
 	}
-	fails(t, exitFailed, "the process is killed", "--growth", "1s", pid)
+	fails(t, exitFailed, "the process is gone", "--growth", "1s", pid)
 }
 
 func TestProcessThatClosedItsRecorderIsGone(t *testing.T) {
@@ -294,10 +294,10 @@ func inEachState(t *testing.T, child *exec.Cmd, see func(target, status string))
 		t.Fatal(err)
 	}
 	_ = child.Wait()
-	see(pid, "process was killed; data is ")
+	see(pid, "process is gone (")
 	copied := filepath.Join(t.TempDir(), "copied")
 	if err := os.WriteFile(copied, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	see(copied, "process was killed; data is ")
+	see(copied, "process is gone (")
 }

@@ -141,7 +141,7 @@ func TestProfilesOfAProcessItsRecordingAndItsRemains(t *testing.T) {
 	}
 	succeedsQuietly(t, "profile", pid, "threads", "-o", rest)
 	fails(t, exitFailed, "cannot be asked", "profile", pid, "cpu")
-	fails(t, exitFailed, "--seconds: the process is killed", "profile", pid, "threads", "--seconds", "1")
+	fails(t, exitFailed, "--seconds: the process is gone", "profile", pid, "threads", "--seconds", "1")
 }
 
 // recordedParks records a process for a while, and returns half of the time and how many parks are in the first half, and how many not.

@@ -67,18 +67,27 @@ func splitRemote(target string) (address, process, at string) {
 	}
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
-		address, process, _ = strings.Cut(address, "/")
-		process, at, _ = strings.Cut(strings.Trim(process, "/"), "@")
-		return address, process, at
+		rest = address
 	}
 	rest = strings.TrimSuffix(rest, "/")
 	if i := strings.LastIndexByte(rest, '/'); i >= 0 {
-		if last, moment, _ := strings.Cut(rest[i+1:], "@"); ofURL.MatchString(last) {
+		// Programs have their agent at a path. HOST:PORT/NAME has none.
+		last, moment, _ := strings.Cut(rest[i+1:], "@")
+		if ofURL.MatchString(last) || strings.HasSuffix(rest[:i], withinProgram) || !ok && !strings.Contains(rest[:i], "/") {
 			rest, process, at = rest[:i], last, moment
 		}
 	}
+	if !ok {
+		return rest, process, at
+	}
 	return scheme + "://" + rest, process, at
 }
+
+// errNoAgent says that something else answers.
+var errNoAgent = errors.New("this is no vtscope agent")
+
+// withinProgram is where a program has its agent, unless it says otherwise.
+const withinProgram = "/debug/vt"
 
 // overNetwork are the commands that can ask an agent.
 const overNetwork = commandThreads | commandScheduler | commandWaits | commandFindings | commandSettings | commandRecord | commandIncident | commandDiff | commandDurable
@@ -86,8 +95,18 @@ const overNetwork = commandThreads | commandScheduler | commandWaits | commandFi
 // openRemote connects to nothing so far.
 func (s *settings) openRemote(target string) (*remote, error) {
 	address, process, at := splitRemote(target)
-	f := &s.remote
-	client, err := access.NewClient(access.ClientOptions{Address: address, TokenFile: f.tokenFile, CA: f.ca, Certificate: f.cert, Key: f.key})
+	host, path := address, ""
+	if !strings.Contains(address, "://") && !strings.HasPrefix(address, "unix:") {
+		if i := strings.IndexByte(address, '/'); i >= 0 {
+			host, path = address[:i], address[i:]
+		}
+	}
+	client, err := s.remote.client(host)
+	if err == nil && path != "" {
+		base := client.URL("")
+		client.Close()
+		client, err = s.remote.client(base + path)
+	}
 	if err != nil {
 		var no *access.Refusal
 		if errors.As(err, &no) {
@@ -96,6 +115,25 @@ func (s *settings) openRemote(target string) (*remote, error) {
 		return nil, hint{err, "vtdump HOST:PORT, or https://HOST:PORT; --token-file, --ca, --cert and --key name files"}
 	}
 	return &remote{address, process, at, client, s}, nil
+}
+
+func (f *remoteFlags) client(address string) (*access.Client, error) {
+	return access.NewClient(access.ClientOptions{Address: address, TokenFile: f.tokenFile, CA: f.ca, Certificate: f.cert, Key: f.key})
+}
+
+// within aims at the agent that a program has beside what else it serves, if the target names no path. It reports whether there is another place to ask.
+func (r *remote) within() bool {
+	base, err := url.Parse(r.client.URL(""))
+	if err != nil || base.Path != "" || strings.HasPrefix(r.address, "unix:") {
+		return false
+	}
+	client, err := r.command.remote.client(base.String() + withinProgram)
+	if err != nil {
+		return false
+	}
+	r.client.Close()
+	r.client, r.address = client, r.address+withinProgram
+	return true
 }
 
 func (r *remote) close() { r.client.Close() }
@@ -121,6 +159,14 @@ func (r *remote) ask(ctx context.Context, method, path string, query url.Values,
 		return answer, nil
 	}
 	defer answer.Body.Close()
+	media, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	if address := r.address; answer.StatusCode == http.StatusNotFound && media != "application/json" && r.within() {
+		again, err := r.ask(ctx, method, path, query, body)
+		if !errors.Is(err, errNoAgent) {
+			return again, err
+		}
+		r.address = address
+	}
 	return nil, r.refused(answer, path)
 }
 
@@ -160,7 +206,7 @@ func (r *remote) refused(answer *http.Response, path string) error {
 			errors.As(err, &no)
 			return hint{fmt.Errorf("%s: %w", r.address, err), no.Try}
 		}
-		return hint{fmt.Errorf("%s: it answers %q for %s: this is no vtscope agent", r.address, answer.Status, path), "the address that vtserve prints, or http://HOST:PORT/debug/vt of a program with agent/auto"}
+		return hint{fmt.Errorf("%s: it answers %q for %s: %w", r.address, answer.Status, path, errNoAgent), "the address that vtserve prints, or http://HOST:PORT/debug/vt of a program with agent/auto"}
 	}
 	if err := access.Explain(answer.StatusCode, problem.Error); err != nil {
 		var no *access.Refusal
@@ -439,13 +485,22 @@ func (s *settings) snapshotOverNetwork(ctx context.Context) (*dump.Snapshot, err
 	return s.snapshotRemote(ctx, r, process)
 }
 
+// remoteListFormat names the JSON document of the processes that an agent follows.
+const remoteListFormat = "vtscope/remote-processes/v1"
+
+// A remoteProcessesDoc is the list of an agent.
+type remoteProcessesDoc struct {
+	Format    string      `json:"format"` // always [remoteListFormat]
+	Processes []remoteRow `json:"processes"`
+}
+
 // listRemote prints the processes that an agent follows.
 func (s *settings) listRemote(w world, rows []remoteRow) error {
 	if s.format == "json" {
 		if rows == nil {
 			rows = []remoteRow{}
 		}
-		b, err := json.MarshalIndent(map[string]any{"format": "vtscope/remote-processes/v1", "processes": rows}, "", " ")
+		b, err := json.MarshalIndent(remoteProcessesDoc{remoteListFormat, rows}, "", " ")
 		if err != nil {
 			return err
 		}

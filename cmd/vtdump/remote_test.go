@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -175,6 +176,12 @@ func TestTargetsThatLookLikeAddressesAreTold(t *testing.T) {
 		"box:1":                               {"box:1", "", ""},
 		"box:1/shop":                          {"box:1", "shop", ""},
 		"box:1/shop@-30s":                     {"box:1", "shop", "-30s"},
+		"box:1/debug/vt":                      {"box:1/debug/vt", "", ""},
+		"box:1/debug/vt/":                     {"box:1/debug/vt", "", ""},
+		"box:1/debug/vt/4711@12s":             {"box:1/debug/vt", "4711", "12s"},
+		"box:1/debug/vt/shop":                 {"box:1/debug/vt", "shop", ""},
+		"http://box:1/debug/vt/shop":          {"http://box:1/debug/vt", "shop", ""},
+		"box:1/a/vt":                          {"box:1/a/vt", "", ""},
 		"https://box/debug/vt/":               {"https://box/debug/vt", "", ""},
 		"https://box/debug/vt/4711":           {"https://box/debug/vt", "4711", ""},
 		"https://box/debug/vt/4711-9@12s":     {"https://box/debug/vt", "4711-9", "12s"},
@@ -186,4 +193,34 @@ func TestTargetsThatLookLikeAddressesAreTold(t *testing.T) {
 			t.Errorf("%s is split into %q, %q and %q, want %q", target, a, p, at, want)
 		}
 	}
+}
+
+func TestAnAgentWithinAProgramIsFoundBesideWhatElseItServes(t *testing.T) {
+	f := flighttest.Write(t, remoteSpec())
+	a, err := agent.New(agent.Options{Dirs: []string{f.Dir}, Interval: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	mux := http.NewServeMux()
+	mux.Handle("/debug/vt/", a.Handler())
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	address := strings.TrimPrefix(server.URL, "http://")
+	for _, target := range []string{address, address + "/debug/vt", address + "/debug/vt/", address + "/debug/vt/" + strconv.Itoa(os.Getpid()), server.URL, server.URL + "/debug/vt"} {
+		for deadline := time.Now().Add(time.Minute); ; {
+			r := vtdump(t, target)
+			if r.code == exitDone && strings.Contains(r.out, "  30 threads in 2 scopes") {
+				break
+			}
+			if time.Now().After(deadline) { // the agent looks for processes now and then
+				t.Errorf("vtdump %s: got exit %d, %q and\n%s", target, r.code, r.errors, r.out)
+				break
+			}
+		}
+	}
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	address = strings.TrimPrefix(other.URL, "http://")
+	fails(t, exitFailed, "vtdump: "+address+": it answers \"404 Not Found\" for /api/v1/processes: this is no vtscope agent\n", address)
 }

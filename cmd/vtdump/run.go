@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/gdamore/tcell/v2"
@@ -32,12 +33,20 @@ type world struct {
 func run(ctx context.Context, args []string, w world) int {
 	s, err := parse(args)
 	if err == nil {
+		if s.writesJSON() {
+			w.stdout = dump.EscapeJSON(w.stdout)
+		}
 		err = s.withProgress(w, func(w world) error { return s.do(ctx, w) })
 	}
 	if err != nil {
 		return report(w.stderr, err)
 	}
 	return exitDone
+}
+
+// writesJSON reports whether all that is printed is JSON text. Parts of a bundle may be of any kind.
+func (s *settings) writesJSON() bool {
+	return slices.Contains([]string{"json", "jdk", "jdk1"}, s.format) && s.command != commandOpen
 }
 
 func (s *settings) do(ctx context.Context, w world) error {
@@ -88,6 +97,10 @@ func (s *settings) do(ctx context.Context, w world) error {
 		return s.bundle(w)
 	case s.command == commandThreads && isTraces(s.target):
 		return s.traces(ctx, w)
+	case s.command != commandMark && s.command != commandOpen && isTraces(s.target):
+		if done, err := s.ofTraces(ctx, w); done {
+			return err
+		}
 	case isDump(s.target):
 		return s.dumpFile(w)
 	}

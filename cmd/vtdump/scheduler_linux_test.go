@@ -104,7 +104,7 @@ func TestSchedulerShowsTheLiveDefaultSchedulerAndWhoHoldsItsCarriers(t *testing.
 	}
 
 	shown := regexp.MustCompile(`(?m)^scheduler \d+ "default"   up .*   figures (are|of) .*\n(.*\n)*` +
-		` +\d+  held +\S+  #\d+ "receiver" +go-operation +vtdump\.receive scheduler_linux_test\.go:\d+\n`)
+		` +\d+  held +\S+  #\d+ "receiver" +go-operation +vtdump\.receive scheduler_linux_test\.go:\d+  seen \S+ ago\n`)
 	see := func(target, status string) {
 		t.Helper()
 		out := succeeds(t, "scheduler", "--width", "200", target)
@@ -113,5 +113,5 @@ func TestSchedulerShowsTheLiveDefaultSchedulerAndWhoHoldsItsCarriers(t *testing.
 		}
 	}
 	inEachState(t, child, see)
-	see(filepath.Base(os.Args[0]), "process was killed; data is ")
+	see(filepath.Base(os.Args[0]), "process is gone (")
 }

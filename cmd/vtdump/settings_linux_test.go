@@ -105,5 +105,5 @@ func TestSettingsAreShownAndChangedWhileTheProcessRuns(t *testing.T) {
 	}
 	_ = child.Wait()
 	wantSettings(t, []string{pid}, `settings "mine"`)
-	fails(t, exitFailed, "it has no control socket\n    try: vtdump settings without changes: the process is killed", "settings", pid, "default")
+	fails(t, exitFailed, "it has no control socket\n    try: vtdump settings without changes: the process is gone", "settings", pid, "default")
 }

@@ -3,15 +3,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/goroutines"
 	"github.com/vtscope/vtscope/incident"
 )
 
-// snapshotOf takes the snapshot of any target: a process, a moment of a recording, what a bundle has, or what vtdump --json has written.
+// snapshotOf takes the snapshot of any target: a process, a moment of a recording, what a bundle has, what vtdump --json has written, or a dump of others.
 func (s *settings) snapshotOf(ctx context.Context, w world, target string) (*dump.Snapshot, error) {
 	t := *s
 	t.target = target
@@ -19,6 +21,15 @@ func (s *settings) snapshotOf(ctx context.Context, w world, target string) (*dum
 	switch {
 	case isRemote(target):
 		return t.snapshotOverNetwork(ctx)
+	case isTraces(target):
+		src, err := t.readTraces(w)
+		if errors.Is(err, goroutines.ErrNone) && target != fromStdin {
+			break
+		}
+		if err != nil {
+			return nil, hint{fmt.Errorf("%s: %w", target, err), "a goroutine dump of Go, or a thread dump of the JDK in JSON"}
+		}
+		return dump.Take(ctx, src, t.takeOptions())
 	case isDump(target):
 		return t.snapshotInFile()
 	case isRecording(target), at != "" && isBundle(path):

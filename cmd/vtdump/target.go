@@ -62,6 +62,8 @@ func open(call, target string, now time.Time) (*flight.Reader, error) {
 	}
 	if near := nearest(target, names); near != "" {
 		try = call + " " + near
+	} else if near := nearest(target, commandWords()); near != "" && call == "vtdump" {
+		try = "vtdump " + near + " TARGET; or " + try
 	}
 	return nil, hint{errors.Join(append([]error{fmt.Errorf("%s: no vtscope process and no file of this name", target)}, errs...)...), try}
 }
@@ -132,8 +134,9 @@ func explain(call, target string, err error) error {
 	case errors.Is(err, flight.ErrPermission), errors.Is(err, fs.ErrPermission):
 		try = "sudo " + call + " " + target + ", or as " + ownerOf(target)
 	case errors.Is(err, flight.ErrNotVtscope):
-		try = "vtdump, for a list; a program is on it from its first thread on, unless it runs with\n" +
-			"     VTSCOPE=off or private, or with a VTSCOPE_DIR that is not set here"
+		try = "vtdump, for a list; a program that imports the runtime is on it from 0.1 s after its start on, unless it runs with\n" +
+			"     VTSCOPE=off or private, or with a VTSCOPE_DIR that is not set here. Any other Go program:\n" +
+			"     curl HOST:PORT/debug/pprof/goroutine?debug=2 | vtdump -"
 	case errors.Is(err, flight.ErrFormat):
 		try = "vtdump, for a list; a flight file is called PID-STARTTIME.flight"
 	}

@@ -229,10 +229,7 @@ func (t *top) row(i int) (string, tcell.Style) {
 			break
 		}
 	}
-	wait := dump.Span(g.Wait.Max)
-	if g.Count > 1 {
-		wait = dump.Span(g.Wait.Min) + ".." + wait
-	}
+	wait := g.Wait.Text(g.Count, dump.Span)
 	return fmt.Sprintf("%11s  %-9s %-12s %-15s %-24s %s", dump.Thousands(g.Count), text, g.State, wait, dump.Cut(dump.ScopeName(s.Path(g.Scope)[1:]), 24), where), style
 }
 

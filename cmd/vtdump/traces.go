@@ -59,6 +59,31 @@ func (s *settings) traces(ctx context.Context, w world) error {
 	return s.threads(ctx, w, src)
 }
 
+// ofTraces does a command that is not for threads with a dump that somebody else has written, if it is one. done is false if it is none.
+func (s *settings) ofTraces(ctx context.Context, w world) (done bool, err error) {
+	if !s.hasTraces(w) {
+		return false, nil
+	}
+	if s.command != commandCheck {
+		return true, usageError{fmt.Sprintf("%s is a dump of stacks, and %s needs a process: who holds what, and since when, is in no such dump", s.target, formOf(s.command).word),
+			"vtdump " + s.target + "; or vtdump diff, of two"}
+	}
+	src, err := s.readTraces(w)
+	if err != nil {
+		return true, hint{fmt.Errorf("%s: %w", s.target, err), "a goroutine dump of Go, or a thread dump of the JDK in JSON"}
+	}
+	return true, s.checkLimits(ctx, w, src)
+}
+
+// hasTraces reports whether the target is a dump that somebody else has written: a file of text without goroutines may have the name of a program.
+func (s *settings) hasTraces(w world) bool {
+	if s.target == fromStdin || !isTraces(s.target) {
+		return s.target == fromStdin
+	}
+	_, err := s.readTraces(w)
+	return !errors.Is(err, goroutines.ErrNone)
+}
+
 func (s *settings) readTraces(w world) (dump.Source, error) {
 	o := goroutines.Options{Name: "standard input", At: w.now()}
 	from := w.stdin

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 )
 
 const crash = `2026/03/04 05:06:07 serving
@@ -83,5 +84,77 @@ func TestEveryWayOutIsWritten(t *testing.T) {
 	}
 	if _, errs, code := reads(t, crash, "-", "--format", "jdk", "--top", "3"); code != exitUsage || !strings.Contains(errs, "every thread by itself") {
 		t.Errorf("got exit %d, %q", code, errs)
+	}
+}
+
+const tracesOfTwo = `goroutine 1 [chan receive]:
+main.main()
+	/src/main.go:12 +0x1d
+
+goroutine 18 [sync.Mutex.Lock, 5 minutes]:
+main.work()
+	/src/main.go:20 +0x1d
+`
+
+func TestCommandsOfADumpOfGoroutinesWorkOrSayWhyTheyCannot(t *testing.T) {
+	write := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	one, two := write("before.txt", tracesOfTwo), write("after.txt", tracesOfTwo+"\ngoroutine 19 [sync.Mutex.Lock]:\nmain.work()\n\t/src/main.go:20 +0x1d\n")
+	for _, command := range []string{"waits", "findings", "top", "scheduler", "settings", "incident", "record"} {
+		fails(t, exitUsage, one+" is a dump of stacks, and "+command+" needs a process: who holds what, and since when, is in no such dump\n    try: vtdump "+one, command, one)
+	}
+	fails(t, exitUsage, "watch needs a process", "watch", one, "--on", "deadlock")
+	r := vtdump(t, "diff", one, two)
+	if r.code != exitDone || !strings.Contains(r.out, "▲ 1  grew") {
+		t.Errorf("diff: got exit %d, %q and\n%s", r.code, r.errors, r.out)
+	}
+	fails(t, exitUsage, "does not change", "diff", one, "--every", "1s")
+	if r := vtdump(t, "check", two, "--max-threads", "3"); r.code != exitDone || !strings.Contains(r.out, "kept    max-threads 3: there are 3 threads") {
+		t.Errorf("check: got exit %d, %q and\n%s", r.code, r.errors, r.out)
+	}
+	if r := vtdump(t, "check", two, "--max-threads", "2"); r.code != exitFailed {
+		t.Errorf("check: got exit %d and\n%s", r.code, r.out)
+	}
+	if r := vtdump(t, "check", two, "--no-deadlock"); r.code != exitUnknown || !strings.Contains(r.errors, "in no dump of stacks: cannot be judged") {
+		t.Errorf("check: got exit %d and %q, want %d", r.code, r.errors, exitUnknown)
+	}
+}
+
+func TestWhatIsRefusedOfThreadsIsNamed(t *testing.T) {
+	f := recorded(t)
+	for _, format := range []string{"html", "pprof"} {
+		fails(t, exitUsage, "--output means nothing to vtdump TARGET, which writes to standard output\n    try: vtdump "+f.Path+" --format "+format+" > FILE\n", f.Path, "--format", format, "-o", "x")
+	}
+}
+
+func TestErrorsNameTheWayThatIsLeft(t *testing.T) {
+	fails(t, exitFailed, "curl HOST:PORT/debug/pprof/goroutine?debug=2 | vtdump -\n", stranger(t))
+	fails(t, exitFailed, "    try: vtdump waits TARGET; or vtdump, for a list\n", "wiats")
+	fails(t, exitFailed, "    try: vtdump findings TARGET; or vtdump, for a list\n", "finding")
+}
+
+// What a dump of somebody's says must not change the terminal, or turn its text around, in any format that is text.
+func TestNoControlCharacterOfADumpComesOut(t *testing.T) {
+	const evil = "\x1b[31m\u009b2J\x7f\u202e\u2066\u200f"
+	dump := strings.ReplaceAll(strings.ReplaceAll(crash, "main.worker", "main.wor"+evil+"ker"), "chan receive", "chan "+evil+" receive")
+	for _, name := range append(wayNames(false), "text", "json", "folded") {
+		if name == "pprof" {
+			continue // for a tool
+		}
+		out, errs, code := reads(t, dump, "-", "--format", name)
+		if code != exitDone || out == "" {
+			t.Errorf("%s: got exit %d, %q", name, code, errs)
+		}
+		for _, r := range out {
+			if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
+				t.Errorf("%s: got %U in\n%q", name, r, out)
+				break
+			}
+		}
 	}
 }

@@ -14,7 +14,7 @@ type Row struct {
 	Waker     flight.ThreadID
 	State     flight.State
 	Reason    flight.Reason
-	Wait      time.Duration // how long it has been in its state
+	Wait      time.Duration // how long it has been in its state; [UnknownWait]: nobody recorded it
 	Mounts    uint32
 	Pins      uint32
 	Carrier   flight.CarrierID // it is or was last mounted on
@@ -75,6 +75,9 @@ const (
 	byBlocker
 	byScheduler
 )
+
+// UnknownWait is the Wait of a row of which nobody recorded since when it is in its state: no comparison but != matches it.
+const UnknownWait time.Duration = -1
 
 // Fields are the table of what can be asked, in the order in which help lists them.
 var Fields = []Field{

@@ -64,7 +64,11 @@ func (m *Matcher) recall(slot int, key uint64, ask func() bool) bool {
 func (t *term) match(m *Matcher, row *Row) bool {
 	f := t.field
 	if f.kind == duration || f.kind == number {
-		return t.compares(f.num(m, row))
+		n := f.num(m, row)
+		if f.kind == duration && n == int64(UnknownWait) {
+			return t.op == "!="
+		}
+		return t.compares(n)
 	}
 	ask := func() bool { return t.holds(f.text(m, row)) }
 	switch f.memo {

@@ -116,7 +116,7 @@ func (r *reader) bunches(all []bunch) {
 				reason = "running"
 			}
 		}
-		t := roster.Thread{ID: id, Stack: g.stack}
+		t := roster.Thread{ID: id, Stack: g.stack, Wait: roster.UnknownWait}
 		t.Scope, t.Name = r.place(g.labels)
 		r.add(t, reason, false, g.count)
 		id += flight.ThreadID(g.count)

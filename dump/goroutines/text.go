@@ -194,7 +194,7 @@ func (t *textReader) header(line []byte, at int) bool {
 	t.open, t.id = true, id
 	t.prefix = append(t.prefix[:0], line[:at]...)
 	what := string(rest[begin+2 : len(rest)-2])
-	t.head = roster.Thread{ID: flight.ThreadID(id)}
+	t.head = roster.Thread{ID: flight.ThreadID(id), Wait: roster.UnknownWait}
 	t.lock, t.why = false, ""
 	if id == 0 {
 		t.head.Name = "g0"

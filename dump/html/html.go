@@ -52,6 +52,7 @@ type (
 		State   string `json:"t"`
 		Reason  string `json:"r,omitempty"`
 		Count   int    `json:"n"`
+		Seen    string `json:"a,omitempty"`
 		Wait    [3]string
 		Blocker string   `json:"b,omitempty"`
 		Some    []string `json:"e,omitempty"`
@@ -195,10 +196,23 @@ func (b *builder) stack(i int) int {
 	return at
 }
 
+// waitWords writes the least, the middle and the longest wait of a group.
+func waitWords(g *dump.Group) [3]string {
+	w := g.Wait
+	if w.Unknown > 0 && w.Unknown >= g.Count {
+		return [3]string{"?", "?", "?"}
+	}
+	out := [3]string{dump.Span(w.Min), dump.Span(w.Median), dump.Span(w.Max)}
+	if w.Unknown > 0 {
+		out[2] += " or ?"
+	}
+	return out
+}
+
 func (b *builder) group(g *dump.Group) {
 	out := group{
 		Scope: b.scope(g.Scope), Stack: b.stack(g.Stack), State: g.State.String(), Reason: g.Reason.String(), Count: g.Count,
-		Wait: [3]string{dump.Span(g.Wait.Min), dump.Span(g.Wait.Median), dump.Span(g.Wait.Max)}, Blocker: text(g.Blocker),
+		Seen: dump.SeenAgo(g.Seen), Wait: waitWords(g), Blocker: text(g.Blocker),
 	}
 	for _, e := range g.Examples {
 		name := "#" + dump.Thousands(uint64(e.ID))

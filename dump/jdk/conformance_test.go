@@ -11,10 +11,12 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/dump/jdk"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/sched"
@@ -46,7 +48,11 @@ type dumpedThread struct {
 	Stack                []string
 	ParkBlocker          *struct{ Object string }
 	BlockedOn, WaitingOn string
-	in                   string
+	MonitorsOwned        []struct {
+		Depth int
+		Locks []string
+	}
+	in string
 }
 
 func ourReader(t *testing.T) *flight.Reader {
@@ -121,7 +127,12 @@ func plainOf(t *testing.T, text, name string) string {
 // begun starts a thread and waits until it is in state s; the test ends it by end.
 func begun(t *testing.T, name string, s flight.State, f func(), end func(th *vthread.Thread)) *vthread.Thread {
 	t.Helper()
-	th := vthread.Builder{Name: name}.Start(f)
+	return begunAs(t, vthread.Builder{Name: name}, s, f, end)
+}
+
+func begunAs(t *testing.T, b vthread.Builder, s flight.State, f func(), end func(th *vthread.Thread)) *vthread.Thread {
+	t.Helper()
+	th := b.Start(f)
 	t.Cleanup(func() { end(th); th.Join() })
 	for deadline := time.Now().Add(time.Minute); th.State() != s; time.Sleep(100 * time.Microsecond) {
 		if time.Now().After(deadline) {
@@ -213,6 +224,70 @@ func TestAParkedThreadNamesItsBlocker(t *testing.T) {
 	d, text := dumpUs(t, 2)
 	if got := d.thread(t, "parked"); got.State != "WAITING" || got.ParkBlocker == nil || !strings.Contains(got.ParkBlocker.Object, "hread") || !strings.Contains(plainOf(t, text, "parked"), "- parking to wait for <"+got.ParkBlocker.Object+">") {
 		t.Errorf("got %+v and\n%s", got, plainOf(t, text, "parked"))
+	}
+}
+
+// TD-07
+func TestTheOwnerOfALockShowsIt(t *testing.T) {
+	r := ourReader(t)
+	var (
+		mu    vsync.Mutex
+		write vsync.RWMutex
+		read  vsync.RWMutex
+		again vsync.ReentrantMutex
+	)
+	mu.SetName("held mutex")
+	write.SetName("written rwmutex")
+	read.SetName("read rwmutex")
+	again.SetName("held reentrant")
+	for lock, c := range map[string]struct{ take, release, want, leave func() }{
+		`mutex "held mutex"`:        {mu.Lock, mu.Unlock, mu.Lock, mu.Unlock},
+		`rwmutex "written rwmutex"`: {write.Lock, write.Unlock, write.RLock, write.RUnlock},
+		`rwmutex "read rwmutex"`:    {read.RLock, read.RUnlock, read.Lock, read.Unlock},
+		`mutex "held reentrant"`:    {func() { again.Lock(); again.Lock() }, func() { again.Unlock(); again.Unlock() }, again.Lock, again.Unlock},
+	} {
+		for _, kind := range []vthread.Kind{vthread.Virtual, vthread.OnGoroutine, vthread.OnOSThread} {
+			t.Run(fmt.Sprint(lock, " of kind ", kind), func(t *testing.T) {
+				done := vsync.NewLatch(1)
+				open := sync.OnceFunc(done.Done)
+				owner := begunAs(t, vthread.Builder{Name: "owner", Kind: kind}, flight.StateWaiting, func() { c.take(); defer c.release(); done.Wait() }, func(*vthread.Thread) { open() })
+				begun(t, "contender", flight.StateBlocked, func() { c.want(); c.leave() }, func(*vthread.Thread) { open() })
+
+				d, text := dumpUs(t, 2)
+				want := d.thread(t, "contender").BlockedOn
+				if got := d.thread(t, "owner").MonitorsOwned; want == "" || len(got) != 1 || got[0].Depth != -1 || len(got[0].Locks) != 1 || got[0].Locks[0] != want {
+					t.Errorf("JSON: got %+v, want %s", got, want)
+				}
+				if got := d.thread(t, "contender").MonitorsOwned; len(got) != 0 {
+					t.Errorf("JSON: the contender owns %+v", got)
+				}
+				if got := plainOf(t, text, "owner"); !strings.Contains(got, "    - locked <"+want+">") {
+					t.Errorf("plain form: got\n%s", got)
+				}
+				report, err := dump.TakeThread(t.Context(), r, owner.ID())
+				if err != nil {
+					t.Fatal(err)
+				}
+				var page bytes.Buffer
+				if err := dump.ThreadText(&page, report, dump.TextOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				if len(report.Locks) != 1 || report.Locks[0].Thing != lock || !strings.Contains(page.String(), "\nholds       "+lock) {
+					t.Errorf("report: got %+v and\n%s", report.Locks, page.String())
+				}
+				s, err := dump.Take(t.Context(), r, dump.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				page.Reset()
+				if err := dump.Text(&page, s, dump.TextOptions{Top: -1}); err != nil {
+					t.Fatal(err)
+				}
+				if line := fmt.Sprintf("#%d \"owner\" holds %s", owner.ID(), lock); !strings.Contains(page.String(), line) {
+					t.Errorf("dump: want %s in\n%s", line, page.String())
+				}
+			})
+		}
 	}
 }
 

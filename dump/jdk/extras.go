@@ -17,6 +17,7 @@ type (
 		State     string        // of [flight.States]
 		Reason    string        // of [flight.Reasons]
 		Wait      time.Duration // wait_ns
+		NoWait    bool          // wait_unknown
 		Blocker   string        // such as: mutex "db"
 		Owner     uint64        // of the blocker
 		Limited   bool
@@ -112,6 +113,7 @@ func (p *printer) threadExtras(t *dump.Thread) {
 		p.b = append(p.b, '"')
 	}
 	l.number("wait_ns", uint64(max(t.Wait, 0)))
+	l.yes("wait_unknown", t.Since == 0)
 	if b := t.Row.Blocker; tieOf(t.State, b) != free {
 		if name := p.named[b]; name != "" {
 			l.text("blocker", flight.BlockerKinds[b.Kind()].Name+" "+strconv.Quote(name))

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"hash/maphash"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -213,7 +214,7 @@ func (r *reader) thread(scope flight.ScopeIndex) error {
 	if err := r.members(r.member); err != nil {
 		return err
 	}
-	t := roster.Thread{ID: flight.ThreadID(j.tid), Name: j.name, Scope: scope}
+	t := roster.Thread{ID: flight.ThreadID(j.tid), Name: j.name, Scope: scope, Wait: roster.UnknownWait}
 	t.Carrier = flight.NoCarrier
 	if j.mounted {
 		t.Carrier = flight.CarrierID(min(j.carrier&(carrierBase-1), uint64(flight.NoCarrier)-1))
@@ -306,6 +307,8 @@ func (r *reader) extra(name string) (err error) {
 	case "wait_ns":
 		n, err = r.number()
 		x.Wait = time.Duration(n)
+	case "wait_unknown":
+		x.NoWait, err = r.yes()
 	case "blocker":
 		x.Blocker, err = r.word()
 	case "owner":
@@ -367,7 +370,9 @@ func (r *reader) extras(t *roster.Thread, x *threadExtras) {
 		t.State = s
 	}
 	t.Reason = reasonsByName[x.Reason]
-	t.Wait = max(x.Wait, 0)
+	if !x.NoWait {
+		t.Wait = max(x.Wait, 0)
+	}
 	t.Limited, t.Waker, t.Mounts, t.Pins, t.Scheduler = x.Limited, flight.ThreadID(x.Waker), x.Mounts, x.Pins, x.Scheduler
 	if x.Kind == "goroutine" {
 		t.Flags = flight.RecordOnGoroutine
@@ -377,11 +382,7 @@ func (r *reader) extras(t *roster.Thread, x *threadExtras) {
 	}
 	_, quoted, _ := strings.Cut(x.Blocker, " ")
 	if name, err := strconv.Unquote(quoted); err == nil || x.Owner != 0 {
-		row := flight.BlockerRow{Blocker: t.Blocker, Name: name}
-		if x.Owner != 0 {
-			row.Held, row.Holders[0] = 1, flight.Holder{Party: flight.PartyThread(flight.ThreadID(x.Owner))}
-		}
-		r.out.Blocker(row)
+		r.known(t.Blocker, name, flight.ThreadID(x.Owner))
 	}
 }
 
@@ -518,15 +519,22 @@ func (r *reader) owned(kind flight.BlockerKind, object string, owner flight.Thre
 }
 
 func (r *reader) known(b flight.Blocker, name string, owner flight.ThreadID) flight.Blocker {
-	if name != "" || owner != 0 {
-		row := flight.BlockerRow{Blocker: b, Name: name}
-		if owner != 0 {
-			row.Held, row.Holders[0] = 1, flight.Holder{Party: flight.PartyThread(owner)}
-		}
-		if owner != 0 || !r.out.HasBlocker(b) {
-			r.out.Blocker(row)
-		}
+	if name == "" && owner == 0 {
+		return b
 	}
+	row, _ := r.out.FindBlocker(b)
+	row.Blocker = b
+	if name != "" {
+		row.Name = name
+	}
+	// One that is both in monitorsOwned and the owner in a waiter's extras is one holder.
+	if h := (flight.Holder{Party: flight.PartyThread(owner)}); owner != 0 && !slices.Contains(row.Known(), h) {
+		if n := len(row.Known()); n < flight.HoldersKept {
+			row.Holders[n] = h
+		}
+		row.Held++
+	}
+	r.out.Blocker(row)
 	return b
 }
 

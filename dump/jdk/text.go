@@ -66,6 +66,11 @@ func (p *printer) textThread(t *dump.Thread) error {
 		}
 		p.text("\n")
 	}
-	p.b = append(append(p.b, stack[first:]...), '\n')
+	p.b = append(p.b, stack[first:]...)
+	for _, b := range p.owned[t.ID] { // after all frames: the one that took it is not known
+		p.text("    - locked <")
+		p.b = append(appendIdentity(p.b, b), ">\n"...)
+	}
+	p.text("\n")
 	return p.flush(flushAt)
 }

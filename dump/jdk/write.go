@@ -43,6 +43,7 @@ type printer struct {
 	render  func(to []byte, s *flight.Stack) []byte
 	holders map[flight.Blocker]flight.ThreadID
 	named   map[flight.Blocker]string
+	owned   map[flight.ThreadID][]flight.Blocker
 	time    []byte
 	left    int // threads for which time stays
 	fixed   time.Time
@@ -67,6 +68,7 @@ func newPrinter(ctx context.Context, w io.Writer, src dump.Source, o Options) (*
 			p.holders[r.Blocker] = known[0].Party.Thread()
 		}
 	}
+	p.owned = dump.HeldLocks(rows)
 	if m, ok := src.(dump.Moment); ok {
 		p.fixed = m.At()
 	} else if process := src.Process(); !process.Status.Live() {
@@ -362,6 +364,7 @@ func (j *jsonPrinter) thread(t *dump.Thread) error {
 		j.text(",\n")
 	}
 	j.b = append(j.b, j.stack(t.Stack)...)
+	j.monitors(t.ID)
 	if t.Carrier != flight.NoCarrier && virtual(t) {
 		j.text(",\n            \"carrier\": ")
 		j.number(carrierBase + uint64(t.Carrier))
@@ -371,6 +374,26 @@ func (j *jsonPrinter) thread(t *dump.Thread) error {
 	}
 	j.text("\n          }")
 	return j.flush(flushAt)
+}
+
+// noDepth is the depth of a lock whose frame is not known, as a java.lang.management.MonitorInfo without a frame has one below 0.
+const noDepth = "-1"
+
+// monitors writes the locks of a thread.
+func (p *printer) monitors(id flight.ThreadID) {
+	locks := p.owned[id]
+	if len(locks) == 0 {
+		return
+	}
+	p.text(",\n            \"monitorsOwned\": [\n              {\n                \"depth\": " + noDepth + ",\n                \"locks\": [")
+	for i, b := range locks {
+		if i > 0 {
+			p.text(",")
+		}
+		p.text("\n                  ")
+		p.identity(b)
+	}
+	p.text("\n                ]\n              }\n            ]")
 }
 
 func virtual(t *dump.Thread) bool {

@@ -49,7 +49,7 @@ func TestACoreOfGdbHasExactStacks(t *testing.T) {
 				if c.exact+c.marked < 19_950 || c.marked > 20 || c.running > 1 {
 					t.Errorf("got %d exact stacks, %d marked, %d of a running thread; want nearly 20000, hardly any, 1", c.exact, c.marked, c.running)
 				}
-				if s := src.Process().Status; s != flight.StatusKilled {
+				if s := src.Process().Status; s != flight.StatusGone {
 					t.Errorf("got status %v, want killed: it is of the past", s)
 				}
 			})

@@ -59,6 +59,7 @@ func (w *walker) executes(k *flight.Look, m uint64, r registers) {
 	case status == statusSyscall:
 		r = registers{pc: le.Uint64(g[l.gSyscallPC:]), sp: le.Uint64(g[l.gSyscallSP:]), bp: le.Uint64(g[l.gSyscBP:]), arm: r.arm}
 		w.byPointers(k, r, stack)
+		w.mark(k)
 	case status != statusRunning:
 		return
 	case !stack.has(r.sp):

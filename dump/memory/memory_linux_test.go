@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/internal/childtest"
@@ -262,6 +263,77 @@ func TestStacksOfThreadsThatSwitchAtFullSpeedAreExact(t *testing.T) {
 			t.Errorf("got %d stacks from memory, want nearly all of 20000", c.exact)
 		}
 		t.Logf("%d exact, %d marked, %d stacks", c.exact, c.marked, len(src.walker.stacks.pcs))
+	}
+}
+
+// Threads that block in operations of Go's own hold their carriers, and cannot record where.
+func TestStacksOfPinnedThreadsAreRightOrMarked(t *testing.T) {
+	const stuck = 24
+	for source, open := range map[string]func(pid int) dump.Source{
+		"flight file": func(pid int) dump.Source {
+			r, err := flight.OpenPID(pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { r.Close() })
+			return r
+		},
+		"memory": func(pid int) dump.Source { return attachTo(t, pid, Options{}) },
+		"stop":   func(pid int) dump.Source { return attachTo(t, pid, Options{Stop: true}) },
+		"core":   func(pid int) dump.Source { return openCore(t, gcore(t, pid), "") },
+	} {
+		t.Run(source, func(t *testing.T) {
+			pid := start(t, build(t, "./fixtures/parade"), nil, "-drivers", "0", "-threads", "40", "-stuck", strconv.Itoa(stuck))
+			exact, marked := 0, 0
+			settled := func() bool {
+				src := open(pid)
+				if c, ok := src.(*Source); ok {
+					defer c.Close()
+				}
+				// Function names may be written later than the stacks.
+				s, err := dump.Take(context.Background(), src, dump.Options{Examples: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				there := 0
+				for i := range s.Groups {
+					g := &s.Groups[i]
+					if g.State != flight.StatePinned {
+						continue
+					}
+					names := ""
+					if g.Stack >= 0 {
+						for _, f := range s.Stacks[g.Stack].Frames {
+							names += f.Func + " "
+						}
+					}
+					if g.Seen > 0 {
+						marked += g.Count
+					} else {
+						exact += g.Count
+						if strings.Contains(names, "main.nap") { // they had left it before the program said that it was ready
+							t.Errorf("%d pinned threads in %q, and nothing says how old that is", g.Count, names)
+						}
+					}
+					if strings.Contains(names, "main.enter") {
+						there += g.Count
+					}
+				}
+				return there == stuck
+			}
+			for deadline := time.Now().Add(time.Minute); !settled(); {
+				if time.Now().After(deadline) {
+					t.Fatal("not all stuck threads are shown where they block")
+				}
+			}
+			t.Logf("%d exact, %d marked", exact, marked)
+			if source == "flight file" && exact > 0 {
+				t.Errorf("%d pinned threads of the flight file without the age of what was seen", exact)
+			}
+			if source != "flight file" && exact == 0 {
+				t.Error("no pinned thread has its stack from memory")
+			}
+		})
 	}
 }
 

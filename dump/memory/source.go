@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vtscope/vtscope/dump"
@@ -19,6 +20,8 @@ type Source struct {
 	held    string   // see [Source.Held]
 	walker  *walker  // nil: only recorded stacks
 	missing []string // for ever
+
+	compared map[[2]flight.StackID]bool // see moved
 }
 
 // open makes a source of a space that holds a recorder, of a program that was built with the version of Go that its header tells.
@@ -96,6 +99,13 @@ func (s *Source) Threads(ctx context.Context, visit func([]flight.ThreadRow)) (t
 func (s *Source) walk(ctx context.Context, visit func([]flight.ThreadRow)) (torn, moved, outer int, err error) {
 	w := s.walker
 	var rows []flight.ThreadRow
+	w.holds, w.blocks = map[flight.CarrierID]flight.Hold{}, map[flight.ThreadID]bool{}
+	rings, ringsErr := s.Rings()
+	for i := range rings {
+		if h := rings[i].Hold; h.Thread != 0 {
+			w.holds[rings[i].Carrier] = h
+		}
+	}
 	torn, err = s.LookAtThreads(ctx, w.look, func(block []flight.Look) {
 		rows = rows[:0]
 		for i := range block {
@@ -108,6 +118,12 @@ func (s *Source) walk(ctx context.Context, visit func([]flight.ThreadRow)) (torn
 				outer++
 			default:
 				k.Row.Stack = k.Stack
+				if h := w.holdOf(k); h != nil && w.blocks[k.Row.ID] {
+					k.Row.State, k.Row.Reason, k.Row.Since = flight.StatePinned, h.Reason, h.Since
+					if s.moved(h.Stack, k.Stack) {
+						k.Row.Since = h.Seen
+					}
+				}
 				if k.Row.State == flight.StateMounted {
 					k.Row.Flags |= dump.StackHolds
 				}
@@ -116,11 +132,42 @@ func (s *Source) walk(ctx context.Context, visit func([]flight.ThreadRow)) (torn
 		}
 		visit(rows)
 	})
+	err = errors.Join(err, ringsErr)
 	if w.walked > 0 && w.unlike == w.walked {
 		s.walker = nil
 		s.miss("stacks are as they were recorded: goroutines do not look as those of %s", s.Header().GoVersion)
 	}
 	return torn, moved, outer, err
+}
+
+// moved reports whether a stack from memory is of another place than one that was recorded.
+func (s *Source) moved(recorded, now flight.StackID) bool {
+	key := [2]flight.StackID{recorded, now}
+	moved, known := s.compared[key]
+	if known {
+		return moved
+	}
+	own := func(id flight.StackID) (frames []flight.Frame) {
+		stack, err := s.Stack(id)
+		if err != nil {
+			return nil
+		}
+		for _, f := range stack.Frames {
+			if !f.Internal {
+				frames = append(frames, f)
+			}
+		}
+		return frames
+	}
+	before, after := own(recorded), own(now)
+	same := func(a, b flight.Frame) bool { return a.Func == b.Func && a.File == b.File && a.Line == b.Line }
+	n := min(len(before), len(after)) // a recorded stack may be cut off
+	moved = n == 0 || !slices.EqualFunc(before[:n], after[:n], same)
+	if s.compared == nil {
+		s.compared = map[[2]flight.StackID]bool{}
+	}
+	s.compared[key] = moved
+	return moved
 }
 
 // Stack returns a stack, from memory or recorded.

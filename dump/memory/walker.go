@@ -34,6 +34,9 @@ type walker struct {
 
 	walked, unlike int // goroutines that wait, and of them those that are none by layout
 
+	holds  map[flight.CarrierID]flight.Hold // what the recorder says of threads that block in operations of Go's own
+	blocks map[flight.ThreadID]bool         // of mounted threads whose stack was read: they do not execute
+
 	stopped bool                      // the process is, or gone: nothing changes
 	mounted func(k *flight.Look) bool // reads the stack of one that executes; nil: nobody does
 }
@@ -65,6 +68,8 @@ func (w *walker) look(looks []flight.Look) {
 	for i := range looks {
 		k := &looks[i]
 		switch {
+		case k.G != 0 && w.holdOf(k) != nil:
+			w.order = append(w.order, i)
 		case k.Row.State == flight.StateMounted && w.mounted != nil && k.G != 0:
 			k.Seen = w.mounted(k)
 		case k.G == 0 || !suspended(k.Row.State):
@@ -84,6 +89,15 @@ func (w *walker) look(looks []flight.Look) {
 		w.walk(&looks[at], i)
 	}
 	w.check(looks)
+}
+
+// holdOf returns what somebody saw of a thread that blocks in an operation of Go's own and cannot record it, or nil.
+func (w *walker) holdOf(k *flight.Look) *flight.Hold {
+	h, ok := w.holds[k.Row.Carrier]
+	if !ok || h.Thread != k.Row.ID || h.Reason == flight.ReasonMonopoly || k.Row.State != flight.StateMounted || h.Since.Before(k.Row.Since) {
+		return nil
+	}
+	return &h
 }
 
 // plan lays out how the goroutines are read: neighbours together.
@@ -171,6 +185,10 @@ func (w *walker) readTops() {
 func (w *walker) walk(k *flight.Look, i int) {
 	g := w.goroutine(i)
 	sp, hi, ok := w.bounds(g)
+	if !ok && k.Row.State == flight.StateMounted { // it executes, or is in a call of the kernel's
+		k.Seen = w.mounted == nil || w.mounted(k)
+		return
+	}
 	if !ok && w.stopped && w.mounted != nil {
 		w.mounted(k) // it was about to wait, or to go on
 		k.Seen = k.Stack != 0 || k.Row.State == flight.StatePinned
@@ -194,6 +212,14 @@ func (w *walker) walk(k *flight.Look, i int) {
 		return
 	}
 	k.Stack, k.Seen = w.stacks.intern(w.pcs, len(w.pcs) >= maxDepth), true
+	w.mark(k)
+}
+
+// mark notes that the stack of a mounted thread is that of one that blocks.
+func (w *walker) mark(k *flight.Look) {
+	if k.Row.State == flight.StateMounted && w.blocks != nil {
+		w.blocks[k.Row.ID] = true
+	}
 }
 
 // follow appends return addresses to pcs from the frame pointer bp on. It is false if they do not lead to where goroutines begin.

@@ -66,11 +66,14 @@ type Thread struct {
 	Stack   flight.StackID // of mounted ones what they execute
 	State   flight.State
 	Reason  flight.Reason
-	Wait    time.Duration // how long it has been in State
+	Wait    time.Duration // how long it has been in State; [UnknownWait]: not known
 	Creator flight.ThreadID
 	Flags   flight.RecordFlags
 	More
 }
+
+// UnknownWait is the Wait of a thread of which a dump does not say how long it has been in its state.
+const UnknownWait time.Duration = -1
 
 // More is what few dumps know of a thread.
 type More struct {
@@ -210,10 +213,13 @@ func (r *Roster) Blocker(b flight.BlockerRow) {
 	r.blockers = append(r.blockers, b)
 }
 
-// HasBlocker reports whether something was described.
-func (r *Roster) HasBlocker(b flight.Blocker) bool {
-	_, ok := r.blocker[b]
-	return ok
+// FindBlocker returns what is known of something that somebody waits for.
+func (r *Roster) FindBlocker(b flight.Blocker) (flight.BlockerRow, bool) {
+	at, ok := r.blocker[b]
+	if !ok {
+		return flight.BlockerRow{}, false
+	}
+	return r.blockers[at], true
 }
 
 // Add adds a thread.
@@ -289,6 +295,9 @@ func (t *Thread) row(index uint32, now flight.Ticks) flight.ThreadRow {
 	row := flight.ThreadRow{
 		ID: t.ID, Since: now - flight.Ticks(t.Wait), Stack: t.Stack, Scope: t.Scope, Flags: t.Flags,
 		Index: index, State: t.State, Reason: t.Reason, Carrier: flight.NoCarrier,
+	}
+	if t.Wait == UnknownWait {
+		row.Since = 0
 	}
 	if t.Name != "" {
 		row.Name = flight.NameRef(index + 1)

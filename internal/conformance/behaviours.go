@@ -27,6 +27,7 @@ var groups = append([]group{
 		{"SC-01", "suspending the outer of three returns from its run only", tested},
 		{"SC-02", "its next run goes on in the innermost", tested},
 		{"SC-03", "the stack of nested ones ends at the prompt asked for", tested},
+		{"SC-04", "the running one's stack ends at the prompt asked for", adapted("what runs the outermost has a stack of its own, which is left out, as in CT-06")},
 		{"SC-05", "the stack is empty before the first run", tested},
 		{"SC-06", "a suspend outside of the prompt is refused", tested},
 		{"SC-07", "running a done, a mounted, or a foreign child is refused", tested},
@@ -104,12 +105,14 @@ var groups = append([]group{
 		{"SL-02", "no time returns at once", tested},
 		{"SL-03", "a sleep lasts its time", tested},
 		{"SL-04", "interrupted before: an error, and cleared", tested},
+		{"SL-05", "a negative time: nothing, and the status stays", tested},
 		{"SL-06", "interrupted during: the same", tested},
 	}},
 	{"YD", "yield", []behaviour{
 		{"YD-01", "on one carrier a yield lets the other go", tested},
 		{"YD-02", "pinned, a yield does nothing", tested},
 		{"YD-03", "a yield lets those go that others have submitted", tested},
+		{"YD-04", "a yield goes behind its carrier's queue, before what others submitted", tested},
 		{"YD-05", "a loop of yields can be seen and stopped", tested},
 	}},
 	{"JN", "join", []behaviour{

@@ -93,6 +93,7 @@ func TestDocumentsAreAsTheSchemaSays(t *testing.T) {
 	calls := [][]string{
 		{pid}, {pid, "--by", "scope,state,stack"}, {pid, "--group", "1"}, {pid, "--thread", "1"}, {"scheduler", pid}, {"waits", pid}, {"findings", pid, "--growth", "100ms"},
 		{"diff", first, pid}, {"check", pid, "--no-deadlock"}, {"durable", durable}, {"durable", threads, "--filter", "failed>0"}, {"durable", durable, "order-3"}, {"durable", threads, "import-1"},
+		{}, {"events"}, {"events", pid, "--stats"}, {"record", pid, "--for", "50ms", "-o", filepath.Join(bin, "run.vtr")},
 	}
 	for i, args := range calls {
 		out, err := vtdump(append(args, "--json")...)

@@ -293,7 +293,7 @@ func dieOnce(t *testing.T, name string, d death, rounds uint64, s *tally) {
 	now := time.Now()
 	r := v.flight()
 	defer r.Close()
-	l := lookAt(t, r, flight.StatusKilled)
+	l := lookAt(t, r, flight.StatusGone)
 	if d.limited { // a carrier that comes when there is no room any more has no ring
 		l.lost.Rings = 0
 	}

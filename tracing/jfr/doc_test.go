@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,11 @@ func table() string {
 			continue
 		}
 		c, _ := kindClass(k, likenesses[k])
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", k, c.name, fieldList(&c))
+		list := fieldList(&c)
+		if !slices.ContainsFunc(flight.Kinds[k].Fields, func(f flight.Field) bool { return f.Use == flight.FieldStack }) {
+			list = strings.Replace(list, "stackTrace", "stackTrace (that of the JDK's event, always null here: none is recorded)", 1)
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", k, c.name, list)
 	}
 	for i := range waits {
 		c, _ := waitClass(&waits[i])

@@ -96,6 +96,11 @@ func TestEachThreadStartsAndEndsOnce(t *testing.T) {
 			if got, want := e.Get("eventThread.javaName"), fmt.Sprintf("virtual-%d", id); got != want {
 				t.Errorf("%s: got name %v, want %v", name, got, want)
 			}
+			if name == "jdk.VirtualThreadStart" {
+				if got := e.Get("stackTrace"); got != nil { // as docs/jfr.md says
+					t.Errorf("%s: got stack %v, and nobody records one", name, got)
+				}
+			}
 			if got := e.Get("eventThread.virtual"); got != true {
 				t.Errorf("%s: got virtual %v, want true", name, got)
 			}

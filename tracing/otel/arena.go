@@ -67,7 +67,7 @@ func (b *batch) of(r *resourcepb.Resource) *tracepb.ScopeSpans {
 	if n := len(b.idle); n > 0 {
 		g, b.idle = b.idle[n-1], b.idle[:n-1]
 	} else {
-		g = &tracepb.ResourceSpans{ScopeSpans: []*tracepb.ScopeSpans{{Scope: &commonpb.InstrumentationScope{Name: scopeName}, SchemaUrl: schemaURL}}, SchemaUrl: schemaURL}
+		g = &tracepb.ResourceSpans{ScopeSpans: []*tracepb.ScopeSpans{{Scope: instrumentation(), SchemaUrl: schemaURL}}, SchemaUrl: schemaURL}
 	}
 	g.Resource = r
 	g.ScopeSpans[0].Spans = g.ScopeSpans[0].Spans[:0]

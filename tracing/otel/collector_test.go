@@ -2,6 +2,7 @@ package otel
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,14 @@ type collector struct {
 		spans     []*tracepb.Span
 		logs      []*logspb.LogRecord
 		resources map[string]string
+		unnamed   []string // what was sent without a version, or a schema URL
+	}
+}
+
+// named notes what does not say of what version it is.
+func (c *collector) named(scope *commonpb.InstrumentationScope, scopeSchema, resourceSchema string) {
+	if scope.GetName() == "" || scope.GetVersion() == "" || scopeSchema == "" || resourceSchema == "" {
+		c.mu.unnamed = append(c.mu.unnamed, fmt.Sprintf("scope %v, schema URLs %q and %q", scope, scopeSchema, resourceSchema))
 	}
 }
 
@@ -56,7 +65,15 @@ func startCollectorAt(t testing.TB, l net.Listener) *collector {
 	collogspb.RegisterLogsServiceServer(c.server, logService{c: c})
 	done := make(chan struct{})
 	go func() { defer close(done); c.server.Serve(l) }()
-	t.Cleanup(func() { c.server.Stop(); <-done })
+	t.Cleanup(func() {
+		c.server.Stop()
+		<-done
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.mu.unnamed) > 0 {
+			t.Errorf("%d times something was sent without a version or a schema URL, first: %s", len(c.mu.unnamed), c.mu.unnamed[0])
+		}
+	})
 	return c
 }
 
@@ -84,6 +101,7 @@ func (c *collector) Export(_ context.Context, r *coltracepb.ExportTraceServiceRe
 			c.mu.resources[kv.Key] = kv.Value.GetStringValue()
 		}
 		for _, ss := range rs.ScopeSpans {
+			c.named(ss.Scope, ss.SchemaUrl, rs.SchemaUrl)
 			for _, s := range ss.Spans {
 				c.mu.spans = append(c.mu.spans, proto.CloneOf(s))
 			}
@@ -97,6 +115,7 @@ func (s logService) Export(_ context.Context, r *collogspb.ExportLogsServiceRequ
 	defer s.c.mu.Unlock()
 	for _, rl := range r.ResourceLogs {
 		for _, sl := range rl.ScopeLogs {
+			s.c.named(sl.Scope, sl.SchemaUrl, rl.SchemaUrl)
 			s.c.mu.logs = append(s.c.mu.logs, sl.LogRecords...)
 		}
 	}

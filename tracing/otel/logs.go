@@ -131,7 +131,7 @@ func requestOf(items []logItem) *collogspb.ExportLogsServiceRequest {
 	for _, i := range items {
 		to := of[i.of]
 		if to == nil {
-			to = &logspb.ScopeLogs{Scope: &commonpb.InstrumentationScope{Name: scopeName}, SchemaUrl: schemaURL}
+			to = &logspb.ScopeLogs{Scope: instrumentation(), SchemaUrl: schemaURL}
 			request.ResourceLogs = append(request.ResourceLogs, &logspb.ResourceLogs{Resource: i.of, ScopeLogs: []*logspb.ScopeLogs{to}, SchemaUrl: schemaURL})
 			if of == nil {
 				of = map[*resourcepb.Resource]*logspb.ScopeLogs{}
@@ -180,7 +180,9 @@ func (l *Log) Findings(f *dump.Findings) {
 	}
 	unsure := map[string]bool{}
 	for _, u := range f.Unjudged {
-		unsure[u.Check] = true
+		if !u.Partly {
+			unsure[u.Check] = true
+		}
 	}
 	for _, m := range f.More {
 		unsure[m.Check] = true // it may be among those that are not told

@@ -142,7 +142,7 @@ func (r *profiler) request(from, to *profile.Mark, began, until time.Time) *colp
 	return &colprofilespb.ExportProfilesServiceRequest{
 		ResourceProfiles: []*profilespb.ResourceProfiles{{
 			Resource: r.resource, SchemaUrl: schemaURL,
-			ScopeProfiles: []*profilespb.ScopeProfiles{{Scope: &commonpb.InstrumentationScope{Name: scopeName}, Profiles: b.profiles, SchemaUrl: schemaURL}},
+			ScopeProfiles: []*profilespb.ScopeProfiles{{Scope: instrumentation(), Profiles: b.profiles, SchemaUrl: schemaURL}},
 		}},
 		Dictionary: &b.dictionary,
 	}

@@ -12,9 +12,13 @@ import (
 
 const (
 	scopeName = "github.com/vtscope/vtscope/tracing/otel"
-	// schemaURL is the version of the semantic conventions that the names without "vt." are of.
-	schemaURL = "https://opentelemetry.io/schemas/1.37.0"
+	schemaURL = otlpenv.SchemaURL
 )
+
+// instrumentation is the scope of all that this package sends.
+func instrumentation() *commonpb.InstrumentationScope {
+	return &commonpb.InstrumentationScope{Name: scopeName, Version: otlpenv.Version()}
+}
 
 func resourceOf(attributes []otlpenv.Attribute) *resourcepb.Resource {
 	r := &resourcepb.Resource{}

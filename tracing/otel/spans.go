@@ -330,7 +330,7 @@ func (s *Spans) gone() bool {
 	}
 	defer r.Close()
 	status := r.Process().Status
-	return status == flight.StatusEnded || status == flight.StatusKilled
+	return status == flight.StatusEnded || status == flight.StatusGone
 }
 
 // Close ends the observation. If the process is gone, what was open in it becomes spans that are unfinished, as far as it is to be kept.

@@ -259,8 +259,7 @@ func OfRecording(ctx context.Context, k *Kind, f *recording.File, from, to time.
 	if err := recording.Observe(ctx, part{f, from, to}, s); err != nil {
 		return nil, err
 	}
-	s.upTo(maxTime)
-	if s.from == nil {
+	if !s.finish() {
 		return nil, fmt.Errorf("profile %s: the recording has nothing of that time", k.Name)
 	}
 	p := c.Profile(k, f.Info().Exe, at, s.from, s.to)
@@ -297,6 +296,21 @@ func (s *stretch) upTo(at time.Duration) {
 	if s.to == nil && at > s.end && s.from != nil {
 		s.to = s.c.markAt(max(s.end, s.c.newest()))
 	}
+}
+
+// finish marks what no event lay behind. It also serves a stretch that ends at the largest time there is, which no event can pass: a damaged header names
+// such a time. It reports whether the collector began.
+func (s *stretch) finish() bool {
+	if !s.c.Began() {
+		return false
+	}
+	if s.from == nil {
+		s.from = s.c.markAt(max(s.begin, s.c.newest()))
+	}
+	if s.to == nil {
+		s.to = s.c.markAt(max(s.end, s.c.newest()))
+	}
+	return true
 }
 
 // Reset tells the state, unless it is of after the end.

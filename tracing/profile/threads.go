@@ -23,6 +23,9 @@ var waitedSteps = []time.Duration{
 	0, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 10 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour,
 }
 
+// unknownStep is of threads of which nobody recorded how long they wait. It is the last: one more is 0.
+const unknownStep = 255
+
 // A folding folds threads into samples.
 type folding struct {
 	list    *dump.Listing
@@ -96,7 +99,10 @@ func (f *folding) add(t *dump.Thread) error {
 		f.bytes = dump.AppendTemplate(f.bytes[:0], name)
 		k.name = f.texts.of(f.bytes)
 	}
-	if f.endless {
+	switch {
+	case f.endless && t.Since == 0:
+		k.step = unknownStep
+	case f.endless:
 		for int(k.step)+1 < len(waitedSteps) && waitedSteps[k.step+1] <= t.Wait {
 			k.step++
 		}
@@ -151,7 +157,7 @@ func (f *folding) profile(k *Kind, src dump.Source, read func(flight.StackID) fl
 	}
 	slices.SortFunc(all, func(a, b line) int {
 		return cmp.Or(
-			cmp.Compare(b.step, a.step), cmp.Compare(b.count, a.count), cmp.Compare(a.stack, b.stack), cmp.Compare(a.key.scope, b.key.scope),
+			cmp.Compare(b.step+1, a.step+1), cmp.Compare(b.count, a.count), cmp.Compare(a.stack, b.stack), cmp.Compare(a.key.scope, b.key.scope),
 			cmp.Compare(a.state, b.state), cmp.Compare(a.reason, b.reason), cmp.Compare(a.blocker, b.blocker), cmp.Compare(a.name, b.name),
 		)
 	})
@@ -172,6 +178,9 @@ func (f *folding) profile(k *Kind, src dump.Source, read func(flight.StackID) fl
 			threads.LabelBlocker: f.texts.texts[l.blocker], threads.LabelName: f.texts.texts[l.name],
 		})
 		if f.endless {
+			if l.step == unknownStep {
+				continue // a dump that does not say
+			}
 			sample.NumLabel = map[string][]int64{LabelWaited: {int64(waitedSteps[l.step] / time.Second)}}
 			sample.NumUnit = map[string][]string{LabelWaited: {"seconds"}}
 		}

@@ -56,7 +56,7 @@ export function Banner({ state, pick }: BannerProps) {
       {process && !process.missing && process.gone > 0 && process.status !== "recorded" && (
         <p class="bad" id="gone">
           {process.program} (pid {process.pid}){" "}
-          {process.status === "ended" ? `ended at ${clock(process.gone)}.` : `was killed at ${clock(process.gone)}: by a signal, a crash, or a return from main without flight.Close.`}{" "}
+          {process.status === "ended" ? `ended at ${clock(process.gone)}.` : `is gone since ${clock(process.gone)}: ${process.ending || "how it ended is not known; by a signal, a crash, or a return from main without flight.Close"}.`}{" "}
           What follows is its last state.
           {heirs.slice(0, 3).map((p) => (
             <button type="button" key={p.key} onClick={() => pick(String(p.pid))}>

@@ -17,6 +17,7 @@ export interface GroupReport {
   count: number;
   others: number;
   wait: Wait;
+  seen_ns?: number;
   waits: number[];
   first: number;
   stack?: Stack;
@@ -36,15 +37,18 @@ export interface Process {
   go_version?: string;
   started: string;
   status: string;
+  ending?: string;
   last_seen: string;
   file?: string;
   held?: string;
+  unseen?: string;
 }
 
 export interface Wait {
   min_ns: number;
   median_ns: number;
   max_ns: number;
+  unknown?: number;
 }
 
 export interface Stack {
@@ -70,6 +74,7 @@ export interface Example {
   id: number;
   name?: string;
   wait_ns: number;
+  unknown?: boolean;
   durable?: string;
   steps?: number;
 }
@@ -105,8 +110,9 @@ export interface ThreadReport {
   scope?: string[];
   state: string;
   reason?: string;
-  since: string;
+  since?: string;
   wait_ns: number;
+  seen_ns?: number;
   torn?: boolean;
   kind: string;
   scheduler?: string;
@@ -127,6 +133,7 @@ export interface ThreadReport {
   goroutine?: string;
   stack?: Stack;
   owns?: OwnedScope[];
+  locks?: HeldLock[];
   waiters?: WaitersOfOne[];
 }
 
@@ -179,6 +186,12 @@ export interface OwnedScope {
   id: number;
   scope: string[];
   threads: number;
+}
+
+export interface HeldLock {
+  thing: string;
+  made?: Place;
+  held_ns?: number;
 }
 
 export interface WaitersOfOne {
@@ -236,11 +249,18 @@ export interface Waits {
   waiting: number;
   goroutines: number;
   others: Record<string, number>;
+  judged: number;
+  unjudged: UnjudgedWait[];
   deadlocks: Deadlock[];
   groups: WaitGroup[];
   rest: Rest;
   orphans: Orphan[];
   stacks: Stack[];
+}
+
+export interface UnjudgedWait {
+  for: string;
+  count: number;
 }
 
 export interface Deadlock {
@@ -362,6 +382,7 @@ export interface ProcessRow {
   pid: number;
   program: string;
   status: string;
+  ending: string;
   started: number;
   gone: number;
   threads: number;

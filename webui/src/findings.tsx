@@ -21,6 +21,8 @@ export function Findings({ state, store }: { state: State; store: Store }) {
   const worst = rows[0]?.severity;
   const all = route.findings === "all";
   const unlisted = findings?.rest ?? 0;
+  const unjudged = (findings?.unjudged ?? []).filter((u) => !u.partly);
+  const partly = (findings?.unjudged ?? []).filter((u) => u.partly);
   const { rest } = fold(rows, all, route.group);
   return (
     <Panel
@@ -59,11 +61,16 @@ export function Findings({ state, store }: { state: State; store: Store }) {
         </button>
       )}
       {unlisted > 0 && <p class="rest">{count(unlisted)} more are not listed here</p>}
-      {findings && findings.unjudged.length > 0 && (
-        <p class="rest" title={findings.unjudged.map((u) => `${u.check}: ${u.why}`).join("\n")}>
-          {count(findings.unjudged.length)} checks are not judged: {findings.unjudged.map((u) => u.check).join(", ")}
+      {unjudged.length > 0 && (
+        <p class="rest" title={unjudged.map((u) => `${u.check}: ${u.why}`).join("\n")}>
+          {count(unjudged.length)} checks are not judged: {unjudged.map((u) => u.check).join(", ")}
         </p>
       )}
+      {partly.map((u) => (
+        <p key={u.check} class="rest">
+          {u.check} is judged in part: {u.why}
+        </p>
+      ))}
     </Panel>
   );
 }
@@ -211,5 +218,6 @@ function why(state: State, findings: FindingsMember | null): string {
   const empty = whyEmpty(state);
   if (empty) return empty;
   if (!findings || findings.missing) return findings?.missing ?? coming(state, "The first look is on its way.");
-  return findings.unjudged.length > 0 ? "None by the checks that are judged." : "None: the checks find nothing.";
+  if (state.process?.gone === 0 && state.route.at === "" && state.process.snapshot.time > 0 && state.process.counts.every((n) => n === 0)) return "None: there are no threads to check, and goroutines are not checked.";
+  return findings.unjudged.some((u) => !u.partly) ? "None by the checks that are judged." : "None: the checks find nothing.";
 }

@@ -22,6 +22,11 @@ export function change(n: number): string {
   return n > 0 ? `+${short(n)}` : `−${short(-n)}`;
 }
 
+/** seenAgo says how old a stack is that somebody saw a while ago. */
+export function seenAgo(ns: number): string {
+  return ns < 1e6 ? "seen <1 ms ago" : `seen ${duration(ns)} ago`;
+}
+
 /** duration writes nanoseconds in the largest two units that matter: 870 µs, 12 ms, 3.4 s, 2m 05s, 3h 12m. */
 export function duration(ns: number): string {
   if (ns < 1e3) return ns <= 0 ? "0 s" : `${Math.round(ns)} ns`;

@@ -5,7 +5,7 @@ import { Choice } from "./callbar";
 import { commandLine } from "./command";
 import { coming, whyEmpty } from "./empty";
 import { stateOf, withState } from "./filters";
-import { change, count, duration, leaf, percent } from "./format";
+import { change, count, duration, leaf, percent, seenAgo } from "./format";
 import { Command, Empty, Panel, useInView } from "./panel";
 import type { GroupRow } from "./protocol";
 import { useStill } from "./rows";
@@ -89,6 +89,7 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
               <span class="what">
                 <Word state={row.state} />
                 {row.reason && row.reason !== implied[row.state] && <em>{row.reason}</em>}
+                {row.seen > 0 && <em title="They cannot record this themselves: a look of the scheduler's found them there then.">{seenAgo(row.seen)}</em>}
               </span>
               <span class="where">
                 <GroupMark row={row} />

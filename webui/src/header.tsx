@@ -28,8 +28,8 @@ function badge(state: State): { word: string; kind: string; about: string } {
       return { word: "STOPPED", kind: "stopped", about: "the process is stopped by a signal or a debugger" };
     case "ended":
       return { word: "ENDED", kind: "ended", about: "the process closed its flight file and ended" };
-    case "killed":
-      return { word: "KILLED", kind: "killed", about: "the process is gone and did not close its flight file" };
+    case "gone":
+      return { word: "GONE", kind: "killed", about: `the process is gone and did not close its flight file: ${process.ending || "how it ended is not known"}` };
     case "recorded":
       return { word: "RECORDED", kind: "ended", about: "a recording or an incident bundle tells of the process, as it was then" };
     default:

@@ -175,7 +175,7 @@ const columns: Column[] = [
 ];
 
 function Status({ row }: { row: OverviewRow }) {
-  const bad = row.status === "killed" || row.status === "stopped";
+  const bad = row.status === "gone" || row.status === "stopped";
   return (
     <span class={bad ? "bad" : row.gone ? "dim" : ""} title={row.problem || `started ${clock(row.started)}`}>
       {row.status}

@@ -161,6 +161,7 @@ export interface ProcessRow {
   pid: number;
   program: string;
   status: string;
+  ending: string;
   started: number;
   gone: number;
   threads: number;
@@ -316,6 +317,7 @@ export interface GroupRow {
   min: number;
   median: number;
   max: number;
+  seen: number;
   mark: string;
   note: string;
 }
@@ -553,6 +555,7 @@ export interface FindingRow {
 export interface UnjudgedRow {
   check: string;
   why: string;
+  partly: boolean;
 }
 
 export interface Events {

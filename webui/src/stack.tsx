@@ -1,7 +1,7 @@
 import { useRef } from "preact/hooks";
 import { commandLine } from "./command";
 import { coming, whyEmpty } from "./empty";
-import { clock, count, duration } from "./format";
+import { clock, count, duration, seenAgo } from "./format";
 import { Frames } from "./frames";
 import { Waiting } from "./groupdetail";
 import { Marking } from "./groupmark";
@@ -68,6 +68,7 @@ export function StackView({ state, store, all, showAll }: StackProps) {
               <dd>
                 <Word state={row.state} />
                 {row.reason && ` ${row.reason}`}
+                {row.seen > 0 && ` ${seenAgo(row.seen)}`}
                 {row.blocker && ` on ${row.blocker}`}
               </dd>
             </div>

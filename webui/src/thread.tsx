@@ -5,7 +5,7 @@ import { api, useDocument } from "./document";
 import type { Place, ThreadEvents, ThreadReport, WaitedFor } from "./documents";
 import { coming, whyEmpty } from "./empty";
 import { Fact } from "./fact";
-import { base, clock, count, duration, leaf } from "./format";
+import { base, clock, count, duration, leaf, seenAgo } from "./format";
 import { Frames } from "./frames";
 import { addKeys, everywhere } from "./keys";
 import { Labels, TraceOf } from "./labels";
@@ -128,8 +128,16 @@ function Facts({ r, recorded, store }: { r: ThreadReport; recorded: boolean; sto
     <table class="of-thread">
       <tbody>
         <Fact name="state">
-          <Word state={r.state} /> {r.reason && <span class="dim">{r.reason}</span>} for <b>{duration(r.wait_ns)}</b>
-          <span class="dim">, since {clock(Date.parse(r.since))}</span>
+          <Word state={r.state} /> {r.reason && <span class="dim">{r.reason}</span>}{" "}
+          {r.since ? (
+            <>
+              for <b>{duration(r.wait_ns)}</b>
+              <span class="dim">, since {clock(Date.parse(r.since))}</span>
+            </>
+          ) : (
+            <span class="dim">for how long is unknown</span>
+          )}
+          {r.seen_ns !== undefined && <span class="dim"> {seenAgo(r.seen_ns)}</span>}
           {r.torn && <span class="bad"> its record was being written: what follows may be of the state before</span>}
         </Fact>
         <Fact name="scope">

@@ -140,6 +140,7 @@ function All({ w, state, store, recorded, still, of: about }: { w: WaitsDocument
   });
   useLayoutEffect(() => box.current?.querySelector("[aria-current=true]")?.scrollIntoView({ block: "nearest" }), [chosen]);
   const others = Object.entries(w.others).sort((a, b) => b[1] - a[1]);
+  const unjudged = (w.unjudged ?? []).reduce((sum, u) => sum + u.count, 0);
   const left = others.reduce((sum, [, n]) => sum + n, 0);
   return (
     <div class="waits" ref={box}>
@@ -149,6 +150,12 @@ function All({ w, state, store, recorded, still, of: about }: { w: WaitsDocument
           incomplete: {why}
         </p>
       ))}
+      {unjudged > 0 && (
+        <p class="rest">
+          deadlocks: {cycles.length > 0 ? count(cycles.length) : "none"} found among {count(w.judged ?? 0)} {w.judged === 1 ? "wait" : "waits"} that can be judged; {count(unjudged)} cannot (
+          {(w.unjudged ?? []).map((u) => `${u.for} ${count(u.count)}`).join(", ")}: holders unknown)
+        </p>
+      )}
       {cycles.map(({ key, of }, i) => (
         <Cycle key={key} number={i + 1} of={of} stacks={w.stacks} store={store} chosen={key === chosen} choose={() => choose(key)} />
       ))}

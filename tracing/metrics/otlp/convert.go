@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/vtscope/vtscope/tracing/metrics"
+	"github.com/vtscope/vtscope/tracing/otel/otlpenv"
 	"github.com/vtscope/vtscope/tracing/otel/traceid"
 )
 
@@ -18,7 +19,7 @@ const Scope = "github.com/vtscope/vtscope"
 
 // convert makes metrics of a group, with further attributes at each point.
 func convert(g *metrics.Group, d *deltas, further ...attribute.KeyValue) metricdata.ScopeMetrics {
-	sm := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: Scope}}
+	sm := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: Scope, Version: otlpenv.Version(), SchemaURL: otlpenv.SchemaURL}}
 	for _, f := range g.Families {
 		m := metricdata.Metrics{Name: f.Name, Description: f.About, Unit: f.Unit}
 		switch {

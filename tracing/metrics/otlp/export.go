@@ -165,7 +165,7 @@ func (e *Exporter) resource(g *metrics.Group) *resource.Resource {
 			all = append(all, attribute.Int64(a.Key, v))
 		}
 	}
-	return resource.NewSchemaless(all...)
+	return resource.NewWithAttributes(otlpenv.SchemaURL, all...)
 }
 
 // Flush sends what there is to tell now, and waits until it is taken, or ctx or the limit of an export ends.

@@ -44,6 +44,9 @@ func TestAReaderOfAnSDKGetsAllProcesses(t *testing.T) {
 	if err := reader.Collect(context.Background(), &rm); err != nil || len(rm.ScopeMetrics) != 1 || rm.ScopeMetrics[0].Scope.Name != otlp.Scope {
 		t.Fatalf("got %+v, %v; want one scope", rm.ScopeMetrics, err)
 	}
+	if s := rm.ScopeMetrics[0].Scope; s.Version == "" || s.SchemaURL == "" {
+		t.Errorf("the scope is %+v, want a version and a schema URL", s)
+	}
 	seen := map[string]bool{}
 	for _, m := range rm.ScopeMetrics[0].Metrics {
 		if seen[m.Name] {

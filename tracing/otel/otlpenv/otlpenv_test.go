@@ -188,7 +188,7 @@ func TestTheTableHasTheVariablesThatAreRead(t *testing.T) {
 }
 
 func TestAResourceTellsOfTheProcess(t *testing.T) {
-	me := flight.Process{PID: 7, Program: "shop", Exe: "/opt/shop", GoVersion: "go1.26.8", Start: time.Unix(1, 0), Status: flight.StatusKilled}
+	me := flight.Process{PID: 7, Program: "shop", Exe: "/opt/shop", GoVersion: "go1.26.8", Start: time.Unix(1, 0), Status: flight.StatusGone}
 	c := read(t, map[string]string{"OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=test,service.name=s,process.runtime.name=x"})
 	got := map[string]any{}
 	last := ""
