@@ -6,8 +6,10 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
-// heldAs makes a row of a mounted thread that of a pinned one, if h is what somebody saw of it: it cannot record itself that it is pinned. The stack of h is
-// marked with its age. A thread that was mounted after h was seen has gone on since, and one whose stack was read executes.
+// heldAs turns the row of a mounted thread into that of a pinned one if the hold h is of that thread. A
+// thread that blocks in a Go operation cannot record its own pin, so the watchdog does, and the row keeps
+// the time of its look. heldAs changes nothing if the thread was mounted after that look, or if its
+// stack was read and it executes.
 func heldAs(r *flight.ThreadRow, h flight.Hold) bool {
 	if h.Thread == 0 || h.Thread != r.ID || r.State != flight.StateMounted || h.Reason == flight.ReasonMonopoly || h.Since.Before(r.Since) || r.Flags&StackHolds != 0 {
 		return false
@@ -16,7 +18,7 @@ func heldAs(r *flight.ThreadRow, h flight.Hold) bool {
 	return true
 }
 
-// seenAgo returns how old the stack of a row is, at least 1 tick, if somebody else saw it, or 0 if it is of now.
+// seenAgo returns the age of a row's stack, at least 1 tick. It returns 0 for a stack of the moment.
 func seenAgo(r *flight.ThreadRow, now flight.Ticks) flight.Ticks {
 	if r.Seen == 0 {
 		return 0
@@ -24,7 +26,7 @@ func seenAgo(r *flight.ThreadRow, now flight.Ticks) flight.Ticks {
 	return max(elapsed(r.Seen, now), 1)
 }
 
-// seen is a span of ticks that is not nothing.
+// seen converts an age, and never makes 0 of one that is not.
 func seen(ticks flight.Ticks, span func(flight.Ticks) time.Duration) time.Duration {
 	if ticks == 0 {
 		return 0
@@ -32,7 +34,7 @@ func seen(ticks flight.Ticks, span func(flight.Ticks) time.Duration) time.Durati
 	return max(span(ticks), 1)
 }
 
-// SeenAgo says how old a stack is that somebody saw a while ago, such as "seen 1.6ms ago". It is empty for 0: then it is of the moment.
+// SeenAgo formats the age of a stack, such as "seen 1.6ms ago". It is empty for 0, a stack of the moment.
 func SeenAgo(d time.Duration) string {
 	switch {
 	case d <= 0:

@@ -6,8 +6,9 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
-// HeldLocks returns the locks that each thread holds, by blocker, from the rows of [Source.Blockers]. These describe a lock only while somebody waits for it, and at most
-// [flight.HoldersKept] of its holders: other locks are missing. A read-write mutex without a name does not know its readers.
+// HeldLocks returns the locks that each thread holds, from the rows of [Source.Blockers]. A row describes a
+// lock only while a party waits for it, and at most [flight.HoldersKept] of its holders. All other locks
+// are missing. A read-write mutex without a name does not know its readers.
 func HeldLocks(rows []flight.BlockerRow) map[flight.ThreadID][]flight.Blocker {
 	held := map[flight.ThreadID][]flight.Blocker{}
 	for i := range rows {
@@ -35,7 +36,7 @@ func isLock(b flight.Blocker) bool {
 	return false
 }
 
-// A LockHolder is a thread of a [Group] that holds locks for which somebody waits.
+// A LockHolder is a thread of a [Group] that holds contended locks.
 type LockHolder struct {
 	ID    flight.ThreadID `json:"id"`
 	Name  string          `json:"name,omitempty"`
@@ -43,10 +44,11 @@ type LockHolder struct {
 	More  int             `json:"more,omitempty"` // locks beyond these
 }
 
-// maxLocksTold is how many locks of a thread a [LockHolder] names.
+// maxLocksTold is how many locks a [LockHolder] names.
 const maxLocksTold = 3
 
-// lockHolders are threads of a group that hold locks: the first [maxExamples] by id, and the number of all.
+// lockHolders are the threads of a group that hold contended locks: the first [maxExamples] by id, and
+// the number of all.
 type lockHolders struct {
 	some []example
 	n    int
@@ -78,7 +80,7 @@ func (l *lockHolders) merge(o *lockHolders) {
 	}
 }
 
-// told names the holders and what they hold.
+// told returns the holders by name, with what they hold.
 func (l *lockHolders) told(src Source, held map[flight.ThreadID][]flight.Blocker, thing func(flight.Blocker) string) []LockHolder {
 	var all []LockHolder
 	for _, e := range l.some {

@@ -9,7 +9,8 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
-// An UnjudgedWait counts waits without a time limit that may be part of a deadlock, and of which nobody records who can end them.
+// An UnjudgedWait counts waits without a time limit that may be part of a deadlock: no record says which
+// party can end them.
 type UnjudgedWait struct {
 	For   string `json:"for"` // such as "sync.Mutex", "condition", or "mutex held by a goroutine"
 	Count int    `json:"count"`
@@ -32,8 +33,8 @@ func unjudgedWords(all []UnjudgedWait) string {
 	return strings.Join(kinds, ", ") + ": holders unknown"
 }
 
-// JudgedWords returns of how many waits it is known whether they are part of a deadlock, such as "none found among 4 waits that can be judged; 9 cannot (sync.Mutex 9:
-// holders unknown)". It returns "" if all waits can be judged.
+// JudgedWords says how far the search for deadlocks reaches, such as "none found among 4 waits that can be
+// judged; 9 cannot (sync.Mutex 9: holders unknown)". It returns "" if all waits can be judged.
 func (w *Waits) JudgedWords() string {
 	n := unjudgedCount(w.Unjudged)
 	if n == 0 {
@@ -46,10 +47,10 @@ func (w *Waits) JudgedWords() string {
 	return found + " found among " + Count(w.Judged, "wait") + " that can be judged; " + Thousands(n) + " cannot (" + unjudgedWords(w.Unjudged) + ")"
 }
 
-// loose counts the waits of threads without a blocker that is known.
+// loose counts the waits of threads whose blocker is unknown.
 type loose struct {
 	kinds  map[string]int
-	stacks map[flight.StackID]int // in operations of Go's own
+	stacks map[flight.StackID]int // waits in Go operations
 }
 
 func (l *loose) add(what string) {
@@ -59,7 +60,7 @@ func (l *loose) add(what string) {
 	l.kinds[what]++
 }
 
-// note counts a thread that blocks, if anything in the process can keep it there for ever.
+// note counts a blocked thread if a party within the process can block it for ever.
 func (l *loose) note(row *flight.ThreadRow) {
 	switch row.State {
 	case flight.StateParked, flight.StateBlocked, flight.StateWaiting, flight.StatePinned:
@@ -82,7 +83,8 @@ func (l *loose) note(row *flight.ThreadRow) {
 	}
 }
 
-// goCalls are the calls of Go's own by which a thread blocks, and what it waits for; "" is nothing that another thread could keep. The first row that fits counts.
+// goCalls maps the Go calls in which a thread blocks to what it waits for. "" is a wait that no other
+// thread can prolong. The first matching row counts.
 var goCalls = []struct{ call, what string }{
 	{"sync.(*Mutex).", "sync.Mutex"},
 	{"internal/sync.(*Mutex).", "sync.Mutex"},
@@ -100,8 +102,8 @@ var goCalls = []struct{ call, what string }{
 	{"os/signal.", ""},
 }
 
-// goWait returns what a thread waits for that blocks in an operation of Go's own with that stack. Go leaves the frames of channels out of stacks: a call of the
-// program's own at the top is one.
+// goWait returns what a thread that blocks in a Go operation waits for, by its stack. Stacks lack the
+// frames of channel operations, so a frame of the program at the top means a channel.
 func goWait(frames []flight.Frame) string {
 	if len(frames) == 0 {
 		return "Go operation"
@@ -123,7 +125,7 @@ func goWait(frames []flight.Frame) string {
 	return "channel"
 }
 
-// judged counts in which waits a deadlock would have been found, and in which it would not.
+// judged counts the waits in which a deadlock would have been found, and those in which it would not.
 func (t *waitsTaker) judged() {
 	kinds := t.loose.kinds
 	if kinds == nil {
@@ -161,7 +163,7 @@ func (t *waitsTaker) judged() {
 	})
 }
 
-// unknown returns what is waited for if it is not known who keeps b, "" if it is.
+// unknown returns what is waited for if the holder of b is unknown, else "".
 func (t *waitsTaker) unknown(b flight.Blocker) string {
 	k := b.Kind()
 	switch k {
@@ -181,7 +183,7 @@ func (t *waitsTaker) unknown(b flight.Blocker) string {
 	case len(known) < int(row.Held):
 		return name
 	case len(known) == 0 && k != flight.BlockedByMutex && k != flight.BlockedByRWMutex && k != flight.BlockedByLock && k != flight.BlockedBySemaphore:
-		return name // anybody may signal it
+		return name // any party may signal it
 	}
 	for _, h := range known {
 		if _, found := t.find(h.Party); !found && h.Party.Goroutine() != 0 {

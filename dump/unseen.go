@@ -7,7 +7,8 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
-// unseen notes that a process lives of which no thread is seen: what it does, its goroutines do, and those are in no flight file.
+// unseen notes that a live process has no threads. Its goroutines do the work, and flight files do not
+// have those.
 func (p *Process) unseen(threads int) {
 	if threads > 0 || p.Status != StatusRunning && p.Status != StatusStopped {
 		return
@@ -19,7 +20,7 @@ func (p *Process) unseen(threads int) {
 	p.Unseen = which + ", and are not seen here; try: curl HOST:PORT/debug/pprof/goroutine?debug=2 | vtdump -"
 }
 
-// unseen prints what is not seen of a process, if all of it is.
+// unseen prints the note of [Process.Unseen].
 func (l *lines) unseen(p *Process) {
 	if p.Unseen != "" {
 		l.text(warn, "not seen: ")

@@ -9,11 +9,13 @@ import (
 	"time"
 )
 
-// announceAfter is how long a program runs before it has a recorder though nobody has asked for one: commands that are over by then leave nothing behind.
+// announceAfter is how long a program runs before it gets a recorder that it has not asked for. Shorter
+// commands leave no file behind.
 const announceAfter = 100 * time.Millisecond
 
-// Announce starts the process's recorder a moment from now, unless [Default] has until then, so that a program is listed which has nothing to record
-// yet. It does nothing in tests. [Configure] may still be called. Packages call it in their init; it does not block.
+// Announce starts the process's recorder a moment from now, unless [Default] starts it before. So a
+// program is listed before it records its first event. Announce does nothing in test binaries. It does
+// not block, and packages call it in their init. [Configure] may still be called afterwards.
 func Announce() {
 	if runtime.GOOS != "linux" || inTest() { // elsewhere nothing is listed
 		return
@@ -27,7 +29,7 @@ func Announce() {
 	}
 }
 
-// inTest reports whether the program is one of go test's.
+// inTest reports whether the program is a test binary of the go command.
 func inTest() bool {
 	if strings.HasSuffix(strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"), ".test") {
 		return true
@@ -40,7 +42,7 @@ func inTest() bool {
 	return false
 }
 
-// announce starts the recorder that [Default] will return, unless [Configure] is called first.
+// announce starts the recorder that [Default] returns later, unless [Configure] replaces it.
 func announce() {
 	p := &process
 	p.mu.Lock()
@@ -66,7 +68,7 @@ func makeDefaultLocked() *Recorder {
 	return r
 }
 
-// dropEarlyLocked takes back what announce has started.
+// dropEarlyLocked closes the recorder that announce started.
 func dropEarlyLocked() error {
 	r := process.mu.early
 	process.mu.early = nil

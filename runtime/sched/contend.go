@@ -2,8 +2,9 @@ package sched
 
 import "github.com/vtscope/vtscope/runtime/flight"
 
-// A contention is what a thread is pinned for while it tries to get a lock, from the first of the parks that it takes on. It is told once, by
-// [Task.Contended]: a thread that is woken and finds the lock taken by another has been pinned all the time.
+// A contention is the pin of a thread that tries to acquire a lock. It begins with the first park and
+// lasts until [Task.Contended] reports it, once: a thread that wakes and finds the lock taken again has
+// been pinned all the time.
 type contention struct {
 	on    *carrier
 	why   flight.Reason
@@ -11,13 +12,14 @@ type contention struct {
 	began flight.Ticks
 }
 
-// contending stands for a contention in which the thread has not been pinned so far.
+// contending marks a contention in which the thread has not been pinned yet.
 var contending = new(contention)
 
-// Contend tells that t, the caller, is about to park for a lock, perhaps more than once, until [Task.Contended].
+// Contend notes that t, the caller, is about to park for a lock, perhaps repeatedly, until
+// [Task.Contended].
 func (t *Task) Contend() { t.wakeable().contention = contending }
 
-// Contended ends what [Task.Contend] has begun: t, the caller, has the lock or has given up.
+// Contended ends what [Task.Contend] began: t, the caller, holds the lock or has given up.
 func (t *Task) Contended() {
 	m := t.wakeable()
 	p := m.contention

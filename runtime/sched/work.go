@@ -8,12 +8,14 @@ import (
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 )
 
-// A work is how long a thread that has not come to a scheduling point has computed, as the watchdog sees it from look to look.
+// A work measures how long a thread has computed without a scheduling point. The watchdog updates it
+// at each look.
 //
-//	K1  What counts is the time between two looks at which it executed, or Go had taken its processor away in the middle of that. It is no more
-//	    than the OS thread was on a processor meanwhile, or where it was not the same OS thread at both looks, all of the process, and a slice of Go's.
-//	K2  A thread that waits, or has waited and is not given a processor yet, does not compute: all that was before is over.
-//	K3  Where OS threads have no clock to read it is the time between looks.
+//	K1  The time between two looks counts if the thread executed, or was preempted, at both. It is at
+//	    most the processor time that its OS thread spent meanwhile. If the OS thread changed, it is at
+//	    most the processor time of the process, and one slice of Go's scheduler.
+//	K2  A thread that waits, or that is ready after a wait, does not compute. Its sum starts again at 0.
+//	K3  Where OS threads have no readable clock, the time between looks counts.
 type work struct {
 	thread  *Task
 	sum     time.Duration
@@ -23,13 +25,15 @@ type work struct {
 	process cpuMark
 }
 
-// Between two looks no more counts than these: when the watchdog does not get a processor itself, a thread may have done many things.
+// These bound what counts between two looks. A watchdog that gets no processor itself has not seen what
+// the thread did meanwhile.
 const (
 	longestGap = 25 * time.Millisecond
-	goSlice    = 10 * time.Millisecond // then Go takes a processor away, if others want it
+	goSlice    = 10 * time.Millisecond // after which Go preempts a goroutine that others wait for
 )
 
-// see looks at t, which stands on goroutine g, and reports what it does. A thread that has been waiting and is now ready waits.
+// see looks at t on goroutine g and returns what it does. A thread that is ready after a wait still
+// waits.
 func (k *work) see(t *Task, g uintptr, now flight.Ticks) coro.Doing {
 	if k.thread != t {
 		*k = work{thread: t, at: now}
@@ -64,7 +68,7 @@ func (k *work) see(t *Task, g uintptr, now flight.Ticks) coro.Doing {
 	return doing
 }
 
-// until returns how much of the time since the last look counts.
+// until returns how much of the time since the last look counts (K1).
 func (k *work) until(now flight.Ticks, os, process cpuMark) time.Duration {
 	d := min(max(now.Sub(k.at), 0), longestGap)
 	switch {
@@ -77,8 +81,8 @@ func (k *work) until(now flight.Ticks, os, process cpuMark) time.Duration {
 	return max(d, 0)
 }
 
-// wasPreempted reports whether the goroutine with these frames, which could execute, has been doing so: it did not come there from a wait. Those of the
-// runtime that wait are left by a switch from within the runtime.
+// wasPreempted reports whether a ready goroutine with these frames was preempted, and did not come from
+// a wait. Waits leave through a switch within the runtime, so their top frame is the runtime's.
 func wasPreempted(pcs []uintptr) bool {
 	if len(pcs) == 0 {
 		return false

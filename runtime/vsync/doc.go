@@ -17,17 +17,19 @@
 //	LockFor(d) error           so, too, and with [ErrTimeout] after d; it tries at least once
 //	LockContext(ctx) error     so, too, and with the context's cause when that ends, or had ended before
 //
-// Who gives up has changed nothing, but for a [Barrier], which breaks. Interrupts do not reach goroutines.
+// An abandoned wait has no effect, except that it breaks a [Barrier]. Interrupts do not reach goroutines.
 //
-// A thread whose scheduler was closed, or refuses it, while it waited gets nothing: what it was to have goes to the next.
-// If pinned threads hold all carriers that it could go on with, what it was to have goes, after 5 to 10 ms, to one that waits and can go on, and it waits
-// again.
+// A thread whose scheduler closes or refuses it while it waits gets nothing; the next waiter does. If
+// pinned threads hold all carriers of a thread that was handed something, the hand-over is revoked after
+// 5 to 10 ms in favour of a waiter that can resume, and the thread waits again.
 //
-// A context that ends while its caller waits is preferred to what comes at the same time, as in golang.org/x/sync/semaphore: LockContext, AcquireContext,
-// TakeContext, WaitContext of a latch give back what they got, and return the cause. What others have seen happen stays: an element that was put, an
-// exchange, a round of a barrier, the choice of Signal.
+// A context that ends while its caller waits wins over what arrives at the same moment, as in
+// golang.org/x/sync/semaphore: LockContext, AcquireContext, TakeContext and the WaitContext of a latch
+// give back what they got, and return the cause. What other parties have observed stays: a put element,
+// an exchange, a round of a barrier, the choice of Signal.
 //
-// While a thread waits it may execute code of its caller that waits, too: the Unlock of a [Cond]'s lock, the methods of a context.
+// Waits nest: code that runs while its thread is queued may wait itself, such as the Unlock of a [Cond]'s
+// lock or the methods of a context.
 //
 // # Misuse
 //

@@ -6,33 +6,38 @@ import (
 	"github.com/vtscope/vtscope/runtime/internal/spin"
 )
 
-// gifts are what threads were given by a synchronizer, and have perhaps not taken on yet. A thread goes on when its scheduler has a carrier for it. If
-// all its carriers are held, by threads that are pinned and wait for the same lock, or for somebody who does, that is never. So what a thread
-// has not taken on is taken back when somebody waits for it who needs none of these carriers: a goroutine, a thread that is pinned, or
-// one of another scheduler. See docs/decisions/0015-what-nobody-takes-on-goes-to-another.md.
+// gifts are the hand-overs of a synchronizer that may not be complete. A thread completes one when its
+// scheduler has a carrier for it. That never happens if pinned threads hold all carriers and wait for
+// the same lock. So a hand-over is revoked when a waiter can resume without these carriers: a
+// goroutine, a pinned thread, or a thread of another scheduler. See
+// docs/decisions/0015-revoke-hand-overs-no-carrier-can-complete.md.
 //
-//	G1  The list has the waiters in the order of their gifts. Those that have arrived leave it when somebody comes by.
-//	G2  The timer runs while somebody waits and there are gifts: who gives sees to it, and who waits.
-//	G3  What a waiter is given is taken back when two looks have found it in the list, and by whoever changes its state from given, which its own
-//	    thread does when it arrives. Then it begins again.
+//	G1  The list holds the waiters in the order of their hand-overs. Waiters that have arrived leave it
+//	    when the list is next looked at.
+//	G2  The timer runs while the list holds a hand-over and another party waits. Both the giver and a
+//	    new waiter arm it.
+//	G3  A hand-over that two looks have found is revoked by a change of the waiter's state from given.
+//	    The waiter's own thread makes that change when it arrives. A revoked waiter queues again.
 type gifts struct {
 	spin.Mutex
 	first, last *waiter
 	n           int
-	tidy        int  // at so many, all are looked at
+	tidy        int  // the length at which all are looked at
 	armed       bool // the timer runs
 }
 
-// A giver takes back what its waiters were given.
+// A giver revokes its hand-overs.
 type giver interface {
-	// takeBack takes back what n has not taken on, if somebody waits for it who can go on without n's scheduler. It is called without locks.
+	// takeBack revokes the hand-over to n if a waiter can resume without n's scheduler. The caller
+	// holds no lock.
 	takeBack(n *waiter)
 }
 
-// takenOnWithin is how long a gift lies at least until it is taken back.
+// takenOnWithin is the shortest age at which a hand-over is revoked, and the period of the looks.
 const takenOnWithin = 5 * time.Millisecond
 
-// gave adds the gift of n. wanted tells that others wait for it. The caller has the lock of n's waiters.
+// gave adds the hand-over to n. wanted reports that others wait for the same. The caller holds the lock
+// of n's waiters.
 func (a *account) gave(n *waiter, wanted bool) {
 	g := a.gifts.Load()
 	if g == nil {
@@ -59,7 +64,7 @@ func (a *account) gave(n *waiter, wanted bool) {
 	}
 }
 
-// wants tells that somebody waits.
+// wants notes that a waiter has queued.
 func (a *account) wants() {
 	g := a.gifts.Load()
 	if g == nil {
@@ -91,7 +96,7 @@ func (g *gifts) dropFirstLocked() {
 	g.n--
 }
 
-// tidyLocked drops those that have arrived. The one that is about to be added counts.
+// tidyLocked drops waiters that have arrived. The count includes the one that is about to be added.
 func (g *gifts) tidyLocked() {
 	all := g.first
 	g.first, g.last, g.n = nil, nil, 1
@@ -112,7 +117,7 @@ func (g *gifts) tidyLocked() {
 	g.tidy = max(8, 2*g.n)
 }
 
-// look takes back what has lain for long (G3).
+// look revokes late hand-overs (G3).
 func (g *gifts) look() {
 	var late []*waiter
 	g.Lock()
@@ -137,7 +142,7 @@ func (g *gifts) look() {
 	}
 }
 
-// otherLocked returns the first waiter that can go on without the scheduler of n, or nil.
+// otherLocked returns the first waiter that can resume without the scheduler of n, or nil.
 func (q *waiters) otherLocked(n *waiter) *waiter {
 	if q.others == 0 && q.home == n.home {
 		return nil
@@ -150,7 +155,8 @@ func (q *waiters) otherLocked(n *waiter) *waiter {
 	return nil
 }
 
-// takeBackLocked takes back what n has not taken on, if somebody in q can go on without n's scheduler, who is the first from now on.
+// takeBackLocked revokes the hand-over to n if a waiter in q can resume without n's scheduler. That
+// waiter becomes the first.
 func (q *waiters) takeBackLocked(n *waiter) bool {
 	c := q.otherLocked(n)
 	if c == nil || !n.state.CompareAndSwap(given, refused) {

@@ -37,8 +37,9 @@
 // it. What Recv, Send, Select and Blocking of package vthread wait for is covered. A thread that never comes to a point again, in an endless loop, cannot be
 // stopped; the test fails after a while all the same.
 //
-// Carriers are not scarce unless [Options.Carriers] says how many there are: then a thread that parks while it is pinned keeps one, and so does a thread that others
-// interrupt at a point. What deadlocks only when pinned threads hold all carriers is found so.
+// Carriers are unlimited unless [Options.Carriers] limits them. Then a thread that parks while pinned keeps
+// its carrier, and so does a thread that loses the turn at a point. So a simulation finds deadlocks in
+// which pinned threads hold all carriers.
 //
 // After a failure the threads that are left end where they are, by runtime.Goexit, and execute what they have deferred. One that blocks in an operation of Go's for
 // good stays until the process ends.

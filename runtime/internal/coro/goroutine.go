@@ -8,8 +8,8 @@ import (
 	"github.com/petermattis/goid"
 )
 
-// Goroutine returns the number of the calling goroutine, as Go's own dumps show it. It is not 0, and no other goroutine ever has it, unlike the
-// address of a runtime.g, which the next goroutine gets when one has ended. It costs a few nanoseconds.
+// Goroutine returns the number of the calling goroutine, as in Go's tracebacks. The number is never 0 and
+// is never reused, unlike the address of a runtime.g. The call costs a few nanoseconds.
 func Goroutine() uintptr {
 	if !readsNumber {
 		return printedNumber()
@@ -17,11 +17,13 @@ func Goroutine() uintptr {
 	return uintptr(goid.Get())
 }
 
-// readsNumber reports whether package goid finds the number in runtime.g, whose layout it assumes. A Go release that moves the field makes it
-// false: then Goroutine costs a microsecond. TestGoroutineIsTheNumberThatGoPrints fails on such a release; a newer package goid mends it.
+// readsNumber reports whether package goid, which assumes a layout of runtime.g, reads the right number.
+// It is false on a Go release that moves the field, and then Goroutine costs a microsecond.
+// TestGoroutineIsTheNumberThatGoPrints fails on such a release. A newer package goid restores the speed.
 var readsNumber = uintptr(goid.Get()) == printedNumber()
 
-// printedNumber is Goroutine, read from the first line of the goroutine's own trace: "goroutine 12 [running]:".
+// printedNumber is Goroutine read from the first line of the goroutine's traceback:
+// "goroutine 12 [running]:".
 func printedNumber() uintptr {
 	var buf [64]byte
 	line := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))

@@ -7,14 +7,14 @@ import (
 	"unsafe"
 )
 
-// OSThread returns the id of the OS thread that executes a goroutine, given its g ([G]), or 0 if none does or that cannot be seen. Anybody may call it; the
-// answer may be old at once.
+// OSThread returns the id of the OS thread that executes the goroutine with that g ([G]). It returns 0 if
+// none does, or if the id cannot be read. Any goroutine may call it. The answer may be stale at once.
 func OSThread(g uintptr) (tid int) {
 	at := procID()
 	if at == 0 || g == 0 {
 		return 0
 	}
-	// The memory of an m that has ended may belong to something else, but is not unmapped.
+	// The memory of an ended m may be reused, but stays mapped.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if recover() != nil {
@@ -28,8 +28,9 @@ func OSThread(g uintptr) (tid int) {
 	return int(uint32(peek(m + at)))
 }
 
-// procID returns the offset in runtime.m of the word that holds the id of its OS thread, or 0 if it was not found. It is found as lockedM is: on several OS
-// threads at once exactly that word is what the kernel calls them.
+// procID returns the offset in runtime.m of the word that holds the id of its OS thread, or 0 if the
+// search failed. The search works like that of lockedM: on several OS threads at once, exactly that word
+// equals the id that the kernel reports.
 var procID = sync.OnceValue(func() (offset uintptr) {
 	if currentM == 0 {
 		return 0
@@ -50,7 +51,7 @@ var procID = sync.OnceValue(func() (offset uintptr) {
 			ids[i] = ownThread()
 			look(*gWord(getg(), currentM), seen[i][:])
 			here.Done()
-			here.Wait() // each has an OS thread of its own until all have looked
+			here.Wait() // each keeps its OS thread until all have looked
 		})
 	}
 	all.Wait()

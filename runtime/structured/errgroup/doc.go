@@ -12,7 +12,9 @@
 //   - A function that calls runtime.Goexit has failed, with [structured.ErrGoexit]. There nobody is told.
 //   - Scopes that a function has opened and not closed are closed when it ends, which is an error then.
 //   - A group has a name.
-//   - A caller of Go that waits at a limit goes on when SetLimit sets one that lets it in. There it waits for good.
+//   - SetLimit releases the callers of Go that the new limit allows. There they wait for good.
+//   - A caller of Go that has a slot under the limit, but no carrier, keeps the slot. If pinned callers of
+//     Go hold all carriers of its scheduler, they wait for ever.
 //
 // A failure ends the context of the group, and interrupts nobody. The threads' contexts ([vthread.Thread.Context]) are derived from that of the group, or
 // else from that of the scope around. New code does better with a scope of package structured, which has an owner, and whose threads cannot outlive it.
