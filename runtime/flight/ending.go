@@ -44,8 +44,7 @@ const panicBefore = 5 * time.Second
 // lastEvents is how many events of each ring are searched for what ended the process.
 const lastEvents = 256
 
-// dyingFor is how long a reader waits, once, for a process that has closed its files and has not ended yet. One that executes another program by now does not
-// end.
+// dyingFor is how long a reader waits, once, for the exit status of a process that the kernel is ending.
 const dyingFor = 250 * time.Millisecond
 
 // An exitWatch is what a reader has in hand to learn how its process ends. Its methods may be called from any goroutine.
@@ -83,7 +82,7 @@ func (r *Reader) ending(pid int, startTime uint64, last Ticks) Ending {
 	if !w.ending.Known {
 		status, ok := exitStatus(w.handle, pid, startTime)
 		for deadline := time.Now().Add(dyingFor); !ok && !w.read; {
-			ends := time.Now().Before(deadline) && processStatus(pid, startTime).Live() // it has closed its files, and ends in a moment
+			ends := time.Now().Before(deadline) && isExiting(pid, startTime) // it has closed its files, and ends in a moment
 			if ends {
 				time.Sleep(time.Millisecond)
 			}

@@ -31,6 +31,13 @@ func processHandle(pid int, startTime uint64) *os.File {
 	return f
 }
 
+// isExiting reports whether the kernel is ending a process. A process that lives while its flight file is
+// unlocked is not: it executes another program by now, or the file is a copy.
+func isExiting(pid int, startTime uint64) bool {
+	st, err := readStat(strconv.Itoa(pid))
+	return pid > 0 && err == nil && st.startTime == startTime && st.exiting && st.state != 'Z' && st.state != 'X'
+}
+
 // exitStatus returns the status of a process that is gone, as wait gives it to its parent: the kernel keeps it for those that have a handle, and while its
 // parent has not waited for it, for those who may ask.
 func exitStatus(handle *os.File, pid int, startTime uint64) (status uint32, ok bool) {

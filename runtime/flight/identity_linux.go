@@ -29,6 +29,7 @@ var selfIdentity = sync.OnceValue(func() identity {
 type procStat struct {
 	state     byte
 	startTime uint64
+	exiting   bool   // the kernel is ending it
 	exit      uint32 // as wait gives it, of a process that has ended
 	exitKnown bool
 }
@@ -44,7 +45,8 @@ func readStat(pid string) (procStat, error) {
 
 // parseStat parses the line; the command's name, in parentheses, may hold anything.
 func parseStat(text []byte) (procStat, error) {
-	const state, startTime, exitCode = 3, 22, 52 // fields, counted from 1
+	const state, flags, startTime, exitCode = 3, 9, 22, 52 // fields, counted from 1
+	const exiting = 4                                      // PF_EXITING of the kernel
 	end := bytes.LastIndexByte(text, ')')
 	if end < 0 {
 		return procStat{}, os.ErrInvalid
@@ -55,6 +57,9 @@ func parseStat(text []byte) (procStat, error) {
 	}
 	t, err := strconv.ParseUint(fields[startTime-state], 10, 64)
 	st := procStat{state: fields[0][0], startTime: t}
+	if bits, err := strconv.ParseUint(fields[flags-state], 10, 32); err == nil {
+		st.exiting = bits&exiting != 0
+	}
 	if len(fields) > exitCode-state {
 		exit, err := strconv.ParseUint(fields[exitCode-state], 10, 32)
 		st.exit, st.exitKnown = uint32(exit), err == nil
