@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// share is the part of the time that snapshots of a process may take: a snapshot that took d is
-	// followed by the next no sooner than d/share after it began.
+	// share is the part of a processor that snapshots of a process may use: a snapshot that was on a
+	// processor for d is followed by the next no sooner than d/share after it began.
 	share = 0.25
 	// unwatched is how many intervals apart snapshots are of a process that no client looks at.
 	unwatched = 5
@@ -59,7 +59,7 @@ type follower struct {
 	filtered map[string]*dump.Snapshot // by filter; not changed: views hold it
 	lineages map[string]*lineage       // of those
 	began    time.Time                 // of the newest snapshot
-	took     time.Duration             // by the newest, with all that was read for it
+	cost     time.Duration             // processor time of the newest, with all that was read for it
 	pause    time.Duration             // that the newest snapshot demands, from began on
 	busy     bool                      // a snapshot is under way
 	results  chan result               // its end
@@ -76,6 +76,7 @@ type follower struct {
 
 type result struct {
 	look     *dump.Look
+	cost     time.Duration             // processor time
 	filtered map[string]*dump.Snapshot // by filter
 	err      error
 	seen     *survey // nil: nobody looks
@@ -205,16 +206,22 @@ func (f *follower) begin(ctx context.Context, now time.Time, soon bool) bool {
 	}
 	f.busy, f.began = true, now
 	if f.latest == nil {
-		go func() { f.results <- f.firstLook(ctx) }() // has room for the one snapshot under way
+		go func() {
+			var res result
+			res.cost = onProcessor(func() { res = f.firstLook(ctx) })
+			f.results <- res // has room for the one snapshot under way
+		}()
 		return true
 	}
 	survey := f.surveyed.Load() > 0 && !f.agent.meter.thrift.rule().noSurvey
 	what := f.lookFor(survey)
 	go func() {
 		var res result
-		if res.look, res.err = what.Take(ctx, f.reader); res.err == nil {
-			res.filtered, res.err = f.takeFiltered(ctx, f.reader)
-		}
+		res.cost = onProcessor(func() {
+			if res.look, res.err = what.Take(ctx, f.reader); res.err == nil {
+				res.filtered, res.err = f.takeFiltered(ctx, f.reader)
+			}
+		})
 		if what.Delays && res.err == nil {
 			res.seen = newSurvey(res.look.Schedulers)
 		}
@@ -241,7 +248,7 @@ func (f *follower) take(res result) {
 	f.problem = ""
 	s := res.look.Snapshot
 	if res.first { // the next one follows at once, and is compared and judged
-		f.latest, f.took = s, res.look.Took
+		f.latest, f.cost = s, res.cost
 		return
 	}
 	interval := f.agent.options.Interval
@@ -250,14 +257,10 @@ func (f *follower) take(res result) {
 		f.seen = noSurvey()
 	}
 	f.seen.since(before)
-	took := res.look.Took
-	for _, filtered := range res.filtered {
-		took += filtered.Took
-	}
-	f.pause = max(0, time.Duration(float64(took)/share)+interval-1) / interval * interval
+	f.pause = max(0, time.Duration(float64(res.cost)/share)+interval-1) / interval * interval
 	f.lineage.add(s)
 	f.takeNotes(res.filtered)
-	f.latest, f.took = s, took
+	f.latest, f.cost = s, res.cost
 	f.judge(res.look)
 }
 

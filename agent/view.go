@@ -34,7 +34,7 @@ type view struct {
 	soFar    *soFar // while there is no snapshot; nil: nothing is told
 
 	made     time.Time
-	took     time.Duration             // by the snapshot, with all that was read for it
+	cost     time.Duration             // processor time of the snapshot, with all that was read for it
 	filtered map[string]*dump.Snapshot // by filter
 	befores  map[string]*dump.Snapshot // that those were compared with
 	whole    *dump.Snapshot            // of all threads, if snapshot is of those that a filter matches
@@ -47,7 +47,7 @@ func (f *follower) newView(p flight.Process) *view {
 	v := &view{
 		from: f, process: p, snapshot: f.latest, before: f.lineage.before, befores: befores(f.lineages), rings: f.rings, observed: f.stream.observed(), told: f.told, counted: f.counted, seen: f.seen, found: f.lookout.found, history: f.history,
 		every: f.every(), pause: f.pause, problem: f.problem, soFar: f.soFar,
-		made: time.Now(), took: f.took, filtered: f.filtered, shelf: &shelf{},
+		made: time.Now(), cost: f.cost, filtered: f.filtered, shelf: &shelf{},
 		row: ProcessRow{
 			Key: f.key, PID: p.PID, Program: p.Program, Status: p.Status.String(),
 			Started: p.Start.UnixMilli(), Threads: p.Threads,
@@ -108,8 +108,8 @@ func (v *view) header(cost Cost, interval time.Duration) *Process {
 		p.Snapshot.Note = s.Process.Unseen
 	}
 	if v.row.Gone == 0 && v.pause > interval {
-		p.Snapshot.Note = fmt.Sprintf("a snapshot takes %v, so there is one each %v only: the agent spends at most %.0f %% of its time on them",
-			v.took.Round(time.Millisecond), v.pause, 100*share)
+		p.Snapshot.Note = fmt.Sprintf("a snapshot uses %v of a processor, so there is one each %v only: the agent spends at most %.0f %% of a processor on them",
+			v.cost.Round(time.Millisecond), v.pause, 100*share)
 	}
 	return p
 }
