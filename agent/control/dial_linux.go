@@ -1,7 +1,6 @@
 package control
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -9,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 
+	"github.com/vtscope/vtscope/internal/procfs"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -88,11 +87,15 @@ func checkPeer(c *net.UnixConn, dir *os.File, path string) error {
 		}
 		return nil
 	}
-	pid, start, err := identity(int(peer.Pid))
+	stat, err := procfs.ReadStat(int(peer.Pid))
 	if err != nil {
 		return err
 	}
-	if pid != h.PID || start != h.StartTime {
+	pid, err := procfs.OwnPID(int(peer.Pid))
+	if err != nil {
+		return err
+	}
+	if pid != h.PID || stat.Start != h.StartTime {
 		return fmt.Errorf("process %d answers, and the flight file is of process %d: %w", pid, h.PID, errStranger)
 	}
 	return nil
@@ -104,35 +107,4 @@ func ownerOf(f *os.File) (uint32, error) {
 		return 0, os.NewSyscallError("fstat", err)
 	}
 	return st.Uid, nil
-}
-
-// identity returns the pid that a process has in its own pid namespace, and when it started: field 22 of its stat.
-func identity(pid int) (own int, start uint64, err error) {
-	proc := "/proc/" + strconv.Itoa(pid)
-	stat, err := os.ReadFile(proc + "/stat")
-	if err != nil {
-		return 0, 0, err
-	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 20 {
-		return 0, 0, fmt.Errorf("%s/stat has %d fields", proc, len(fields))
-	}
-	if start, err = strconv.ParseUint(string(fields[19]), 10, 64); err != nil {
-		return 0, 0, err
-	}
-	status, err := os.ReadFile(proc + "/status")
-	if err != nil {
-		return 0, 0, err
-	}
-	own = pid
-	for line := range strings.Lines(string(status)) {
-		if ids, ok := strings.CutPrefix(line, "NSpid:"); ok {
-			all := strings.Fields(ids)
-			if len(all) > 0 {
-				own, err = strconv.Atoi(all[len(all)-1])
-			}
-			break
-		}
-	}
-	return own, start, err
 }

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,13 +13,14 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/vtscope/vtscope/internal/procfs"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 // process is the memory of a process that lives. It is read without the process noticing.
 type process struct {
 	pid   int
-	start string // field 22 of /proc/PID/stat: another process may get the pid
+	start uint64 // field 22 of /proc/PID/stat: another process may get the pid
 	areas []area
 	mem   *os.File // /proc/PID/mem, where process_vm_readv is not to be had; else nil
 
@@ -58,17 +58,9 @@ func openProcess(pid int) (*process, error) {
 }
 
 // startOf returns when a process was started, and false if there is none, or only its remains.
-func startOf(pid int) (string, bool) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	end := bytes.LastIndexByte(text, ')')
-	if err != nil || end < 0 {
-		return "", false
-	}
-	fields := strings.Fields(string(text[end+1:]))
-	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
-		return "", false
-	}
-	return fields[19], true
+func startOf(pid int) (start uint64, ok bool) {
+	st, err := procfs.ReadStat(pid)
+	return st.Start, err == nil && !st.Ended()
 }
 
 // areasOf returns where the data of a process's executable lies: what can be written first, then what is only read.
@@ -224,8 +216,8 @@ func (p *process) failed(what string, err error) error {
 // adviceFor says who may read the memory of a process, or trace it.
 func adviceFor(pid int) string {
 	const capability = "with CAP_SYS_PTRACE (sudo has it; in a container: --cap-add SYS_PTRACE)"
-	if uid, ok := statusField(pid, "Uid:"); ok && uid != strconv.Itoa(os.Geteuid()) {
-		return "as user " + uid + ", who runs it, or " + capability
+	if uids, err := procfs.UIDs(pid); err == nil && len(uids) > 0 && uids[0] != os.Geteuid() {
+		return "as user " + strconv.Itoa(uids[0]) + ", who runs it, or " + capability
 	}
 	scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
 	switch strings.TrimSpace(string(scope)) {
@@ -237,20 +229,4 @@ func adviceFor(pid int) string {
 		return "a core file: kernel.yama.ptrace_scope is 3, which forbids it to everybody until the machine is started again"
 	}
 	return capability + ": the process has capabilities, or a user namespace, that we have not, or may not be dumped (prctl)"
-}
-
-// statusField returns the first word of a line of /proc/PID/status.
-func statusField(pid int, name string) (string, bool) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return "", false
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, name); ok {
-			if fields := strings.Fields(rest); len(fields) > 0 {
-				return fields[0], true
-			}
-		}
-	}
-	return "", false
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/vtscope/vtscope/internal/procfs"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -216,9 +217,9 @@ func (s *Source) Cost() string {
 
 // traceable makes the error of a process that may not be stopped.
 func (p *process) traceable(err error) error {
-	if by, ok := statusField(p.pid, "TracerPid:"); ok && by != "0" && errors.Is(err, syscall.EPERM) {
+	if by, _ := procfs.Status(p.pid, "TracerPid"); len(by) > 0 && by[0] != 0 && errors.Is(err, syscall.EPERM) {
 		return &Denied{
-			Err: fmt.Errorf("memory: stop process %d: process %s traces it already: %w", p.pid, by, flight.ErrPermission),
+			Err: fmt.Errorf("memory: stop process %d: process %d traces it already: %w", p.pid, by[0], flight.ErrPermission),
 			Try: "without stopping it: its memory can be read beside a debugger",
 		}
 	}

@@ -35,12 +35,12 @@ var rules = []rule{
 	{
 		of:     []string{"runtime/..."},
 		except: []string{"runtime/durable/jetstream/..."},
-		may:    []string{"runtime/...", "internal/invariant", "github.com/petermattis/goid", "golang.org/x/sys/..."},
+		may:    []string{"runtime/...", "internal/invariant", "internal/procfs", "github.com/petermattis/goid", "golang.org/x/sys/..."},
 		why:    "a program that only wants threads compiles only the runtime; each need is a decision of its own",
 	},
 	{
 		of:  []string{"runtime/flight/..."},
-		may: []string{"runtime/flight/...", "internal/invariant", "golang.org/x/sys/..."},
+		may: []string{"runtime/flight/...", "internal/invariant", "internal/procfs", "golang.org/x/sys/..."},
 		why: "the flight file is the meeting point of runtime and observers: it knows neither",
 	},
 	{

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/procfs"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
@@ -91,7 +92,7 @@ func TestAnOpenFlightFileIsFound(t *testing.T) {
 }
 
 func TestAFlightFileThatIsNotRemovedIsFound(t *testing.T) {
-	began, err := startTime()
+	self, err := procfs.SelfStat()
 	if err != nil {
 		t.Skipf("this system does not tell when a process began: %v", err)
 	}
@@ -99,7 +100,7 @@ func TestAFlightFileThatIsNotRemovedIsFound(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Skipf("this system has no flight files: %v", err)
 	}
-	name := filepath.Join(dir, fmt.Sprintf("%d-%s-7.flight", os.Getpid(), began))
+	name := filepath.Join(dir, fmt.Sprintf("%d-%d-7.flight", os.Getpid(), self.Start))
 	older := filepath.Join(dir, fmt.Sprintf("%d-1.flight", os.Getpid())) // of a process that was killed, and had the same id
 	for _, name := range []string{name, older} {
 		if err := os.WriteFile(name, nil, 0o600); err != nil {

@@ -1,7 +1,6 @@
 package leaktest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/vtscope/vtscope/internal/procfs"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -115,29 +115,14 @@ func files() (left []string, err error) {
 			left = append(left, "open: "+target)
 		}
 	}
-	began, err := startTime()
+	self, err := procfs.SelfStat()
 	if err != nil {
 		return left, err
 	}
 	// Not by the process id alone: a process that had it before, and was killed, has left its own.
-	own, err := filepath.Glob(fmt.Sprintf("/dev/shm/vtscope-%d/%d-%s[^0-9]*", os.Getuid(), os.Getpid(), began))
+	own, err := filepath.Glob(fmt.Sprintf("/dev/shm/vtscope-%d/%d-%d[^0-9]*", os.Getuid(), os.Getpid(), self.Start))
 	for _, name := range own {
 		left = append(left, "not removed: "+name)
 	}
 	return left, err
-}
-
-// startTime is when this process began, in ticks since the machine did, as names of flight files have it.
-func startTime() (string, error) {
-	stat, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		return "", err
-	}
-	_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ") // the program's name may have anything in it
-	fields := strings.Fields(rest)
-	const at = 22 - 3 // of proc_pid_stat(5), whose third is the first here
-	if len(fields) <= at {
-		return "", fmt.Errorf("/proc/self/stat has %d fields", len(fields))
-	}
-	return fields[at], nil
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"syscall"
 	"unsafe"
+
+	"github.com/vtscope/vtscope/internal/procfs"
 )
 
 const (
@@ -24,7 +26,7 @@ func processHandle(pid int, startTime uint64) *os.File {
 		return nil
 	}
 	f := os.NewFile(fd, "pidfd")
-	if st, err := readStat(strconv.Itoa(pid)); err != nil || st.startTime != startTime {
+	if st, err := procfs.ReadStat(pid); err != nil || st.Start != startTime {
 		f.Close()
 		return nil
 	}
@@ -34,8 +36,8 @@ func processHandle(pid int, startTime uint64) *os.File {
 // isExiting reports whether the kernel is ending a process. A process that lives while its flight file is
 // unlocked is not: it executes another program by now, or the file is a copy.
 func isExiting(pid int, startTime uint64) bool {
-	st, err := readStat(strconv.Itoa(pid))
-	return pid > 0 && err == nil && st.startTime == startTime && st.exiting && st.state != 'Z' && st.state != 'X'
+	st, err := procfs.ReadStat(pid)
+	return pid > 0 && err == nil && st.Start == startTime && st.Exiting && !st.Ended()
 }
 
 // exitStatus returns the status of a process that is gone, as wait gives it to its parent: the kernel keeps it for those that have a handle, and while its
@@ -54,13 +56,13 @@ func exitStatus(handle *os.File, pid int, startTime uint64) (status uint32, ok b
 	}
 	var owner syscall.Stat_t
 	proc := "/proc/" + strconv.Itoa(pid)
-	st, err := readStat(strconv.Itoa(pid))
-	if err != nil || st.startTime != startTime || st.state != 'Z' || !st.exitKnown {
+	st, err := procfs.ReadStat(pid)
+	if err != nil || st.Start != startTime || st.State != 'Z' || !st.ExitKnown {
 		return 0, false
 	}
 	// To others the kernel says 0.
 	if syscall.Stat(proc, &owner) != nil || os.Geteuid() != 0 && int(owner.Uid) != os.Geteuid() {
 		return 0, false
 	}
-	return st.exit, true
+	return st.Exit, true
 }

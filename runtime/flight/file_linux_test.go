@@ -549,25 +549,6 @@ func TestOpenTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestStatLineOfAnyCommandIsParsed(t *testing.T) {
-	for line, want := range map[string]procStat{
-		"1 (a) S 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0":                             {state: 'S', startTime: 12345},
-		"1 (a) T ) (b) T 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0":                        {state: 'T', startTime: 77},
-		"1 (a) Z 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 8" + strings.Repeat(" 0", 29) + " 768": {state: 'Z', startTime: 8, exit: 768, exitKnown: true},
-		"1 (a) R 1 1 1 0 -1 4194308 0 0 0 0 0 0 0 0 20 0 1 0 10 0 0":                                {state: 'R', startTime: 10, exiting: true},
-		"1 (new\nline) Z 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0 0 0 0":                   {state: 'Z', startTime: 9},
-	} {
-		if got, err := parseStat([]byte(line)); err != nil || got != want {
-			t.Errorf("%q: got %v, error %v; want %v", line, got, err, want)
-		}
-	}
-	for _, line := range []string{"", "1 (a", "1 (a) S 1", "1 (a) S 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 x 0"} {
-		if got, err := parseStat([]byte(line)); err == nil {
-			t.Errorf("%q: got %v, want an error", line, got)
-		}
-	}
-}
-
 func TestAnotherUsersFileIsRefusedAsSuch(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root to become another user")

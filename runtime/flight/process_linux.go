@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/vtscope/vtscope/internal/procfs"
 )
 
 const (
@@ -26,15 +28,15 @@ func processStatus(pid int, startTime uint64) Status {
 	if pid <= 0 {
 		return StatusUnknown
 	}
-	st, err := readStat(strconv.Itoa(pid))
+	st, err := procfs.ReadStat(pid)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH):
 		return StatusGone
 	case err != nil:
 		return StatusUnknown
-	case st.startTime != startTime || st.state == 'Z' || st.state == 'X':
+	case st.Start != startTime || st.Ended():
 		return StatusGone
-	case st.state == 'T' || st.state == 't':
+	case st.State == 'T' || st.State == 't':
 		return StatusStopped
 	}
 	return StatusRunning
@@ -108,7 +110,7 @@ func flightFiles(dir string) ([]string, error) {
 // namespace. Errors match [ErrNoProcess], [ErrNotVtscope], [ErrPermission] or [ErrFormat].
 func OpenPID(pid int) (*Reader, error) {
 	name := strconv.Itoa(pid)
-	st, err := readStat(name)
+	st, err := procfs.ReadStat(pid)
 	live := err == nil && pid > 0
 	var firstErr error
 	keep := func(err error) {
@@ -117,7 +119,7 @@ func OpenPID(pid int) (*Reader, error) {
 		}
 	}
 	for _, dir := range candidateDirs() {
-		r, err := openIn(dir, pid, st.startTime, live)
+		r, err := openIn(dir, pid, st.Start, live)
 		if err != nil {
 			keep(err)
 		}

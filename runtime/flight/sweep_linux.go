@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/vtscope/vtscope/internal/procfs"
 )
 
 // What a start leaves of dead processes' files.
@@ -88,8 +90,8 @@ func namesLiveProcess(name string) bool {
 	if !ok {
 		return false
 	}
-	st, err := readStat(strconv.Itoa(pid))
-	return err == nil && st.startTime == start && st.state != 'Z' && st.state != 'X'
+	st, err := procfs.ReadStat(pid)
+	return err == nil && st.Start == start && !st.Ended()
 }
 
 // parseFileName splits PID-STARTTIME.flight or PID-STARTTIME-N.flight.
