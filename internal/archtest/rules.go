@@ -35,7 +35,7 @@ var rules = []rule{
 	{
 		of:     []string{"runtime/..."},
 		except: []string{"runtime/durable/jetstream/..."},
-		may:    []string{"runtime/...", "internal/invariant", "internal/procfs", "github.com/petermattis/goid", "golang.org/x/sys/..."},
+		may:    []string{"runtime/...", "internal/invariant", "internal/plainfile", "internal/procfs", "github.com/petermattis/goid", "golang.org/x/sys/..."},
 		why:    "a program that only wants threads compiles only the runtime; each need is a decision of its own",
 	},
 	{
@@ -57,7 +57,7 @@ var rules = []rule{
 	},
 	{
 		of:  []string{"runtime/durable/journal/..."},
-		may: []string{"runtime/durable/journal/..."},
+		may: []string{"runtime/durable/journal/...", "internal/plainfile"},
 		why: "what is kept of a thread is read where no thread can run",
 	},
 	{
@@ -79,7 +79,7 @@ var rules = []rule{
 	},
 	{
 		of:  []string{"recording/..."},
-		may: []string{"recording/...", "runtime/flight/...", "golang.org/x/sys/..."},
+		may: []string{"recording/...", "runtime/flight/...", "internal/plainfile", "golang.org/x/sys/..."},
 		why: "a recording is what flight files told over a time; who shows and exports it comes after",
 	},
 	{
@@ -149,7 +149,7 @@ var rules = []rule{
 	},
 	{
 		of:     []string{"..."},
-		except: []string{"internal/leaktest", "internal/childtest", "internal/tmpfstest", "runtime/vttest/...", "runtime/sched/schedtest", "runtime/flight/flighttest", "agent/agenttest", "dump/dumptest", "fixtures/backends/backendtest"},
+		except: []string{"internal/leaktest", "internal/childtest", "internal/neighbourtest", "internal/tmpfstest", "runtime/vttest/...", "runtime/sched/schedtest", "runtime/flight/flighttest", "agent/agenttest", "dump/dumptest", "fixtures/backends/backendtest"},
 		not:    []string{"std/testing/..."},
 		why:    "what tests need sits in …test packages, which no program imports",
 	},
