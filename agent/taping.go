@@ -159,18 +159,5 @@ func (r *past) copyEvents(w io.Writer) error {
 		}
 		return err
 	}
-	for _, path := range []string{recording.Previous(r.path), r.path} {
-		f, err := os.Open(path)
-		if errors.Is(err, os.ErrNotExist) && path != r.path {
-			continue // it has one part, as nearly all have
-		}
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(w, f)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.file.Copy(w)
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/plainfile"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -75,8 +76,11 @@ func Previous(path string) string {
 const Extension = ".vtr"
 
 func openPart(path string) (part, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY, 0)
+	file, err := plainfile.Open(path)
 	if err != nil {
+		if errors.Is(err, plainfile.ErrIrregular) {
+			err = fmt.Errorf("%w: %w", plainfile.ErrIrregular, ErrFormat)
+		}
 		var pe *fs.PathError
 		if errors.As(err, &pe) {
 			err = pe.Err
@@ -84,9 +88,6 @@ func openPart(path string) (part, error) {
 		return part{}, fmt.Errorf("recording: open %s: %w", path, err)
 	}
 	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("not a regular file: %w", ErrFormat)
-	}
 	if err != nil {
 		file.Close()
 		return part{}, fmt.Errorf("recording: open %s: %w", path, err)
@@ -118,6 +119,16 @@ func (f *File) Close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Copy writes the files that Open opened as they are, the oldest first: together they are a recording too.
+func (f *File) Copy(to io.Writer) error {
+	for _, p := range f.parts {
+		if _, err := io.Copy(to, io.NewSectionReader(p, 0, p.size)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // index finds the chunks and reads what the first and the last of them tell.

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/vtscope/vtscope/internal/plainfile"
 )
 
 // Limits say how much a [Store] keeps. The zero value keeps all.
@@ -58,7 +60,7 @@ func Create(path string, l Limits) (*Store, error) {
 
 // replaceable reports why a file may not be replaced.
 func replaceable(path string) error {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -66,13 +68,6 @@ func replaceable(path string) error {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: not a regular file", path)
-	}
 	b := make([]byte, len(chunkMagic))
 	if n, _ := io.ReadFull(f, b); n > 0 && !IsRecording(b[:n]) {
 		return fmt.Errorf("%s: a file that is no recording has this name", path)
@@ -81,7 +76,7 @@ func replaceable(path string) error {
 }
 
 func (s *Store) open() error {
-	f, err := os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := plainfile.Create(s.path)
 	if err != nil {
 		return err
 	}
@@ -152,20 +147,16 @@ func (s *Store) join() error {
 			}
 		}
 	}
-	name := s.path + ".new"
-	out, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	err = plainfile.Replace(s.path, 0o600, func(out io.Writer) error {
+		for _, c := range f.chunks[from:] {
+			if _, err := io.Copy(out, io.NewSectionReader(f.parts[c.part], c.offset, chunkHeader+int64(c.body))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	for i := from; i < len(f.chunks) && err == nil; i++ {
-		c := &f.chunks[i]
-		_, err = io.Copy(out, io.NewSectionReader(f.parts[c.part], c.offset, chunkHeader+int64(c.body)))
-	}
-	if err = errors.Join(err, out.Close()); err == nil {
-		err = os.Rename(name, s.path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(name))
 	}
 	return os.Remove(Previous(s.path))
 }

@@ -15,10 +15,13 @@ var ErrIrregular = errors.New("not a regular file")
 // Open opens a regular file for reading. It waits for nothing: a pipe is refused, whether or not somebody writes to it. It follows links.
 func Open(path string) (*os.File, error) { return open(path, os.O_RDONLY) }
 
+// OpenFile opens a regular file for reading, or with [os.O_RDWR] for both. It follows no symbolic link.
+func OpenFile(path string, flags int) (*os.File, error) { return open(path, flags|openNoFollow) }
+
 // OpenOwn opens a regular file that no other name leads to: no symbolic link is followed, and a file with two names is refused. A name in a directory that
 // another user may write to can otherwise lead to any file of this user.
 func OpenOwn(path string) (*os.File, error) {
-	f, err := open(path, os.O_RDONLY|openNoFollow)
+	f, err := OpenFile(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
