@@ -3,8 +3,11 @@ package agent
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/vtscope/vtscope/agent/access"
+	"github.com/vtscope/vtscope/incident"
 	"github.com/vtscope/vtscope/recording"
 	"github.com/vtscope/vtscope/runtime/flight/flighttest"
 )
@@ -170,6 +174,11 @@ func TestKeptBundlesAreListedTakenAndShown(t *testing.T) {
 	if l = list(); l.Rows[0].Key != shown.Key || l.Opened != 1 {
 		t.Errorf("got %+v, want it shown as %s", l, shown.Key)
 	}
+	secret, planted := filepath.Join(t.TempDir(), "secret"), "2036-11-20T20-15-03Z-shop-4711-a1b2c3"
+	if err := errors.Join(os.WriteFile(secret, []byte("secret"), 0o600), os.Link(secret, filepath.Join(store.Dir(), planted+incident.Ending))); err != nil {
+		t.Fatal(err)
+	}
+	get(t, s.URL+"/api/v1/incidents/"+planted, 404) // another name of a file is no bundle
 	get(t, s.URL+"/api/v1/incidents/none", 404)
 	get(t, s.URL+"/api/v1/incidents/..%2f"+taken.ID, 404)
 	post(t, s.URL+"/api/v1/incidents/none/open", 404)

@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 
 	"github.com/vtscope/vtscope/incident"
@@ -129,9 +128,13 @@ func (a *Agent) serveBundle(w http.ResponseWriter, r *http.Request, _ *ask) erro
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(e.Path)
+	s, err := a.store()
 	if err != nil {
 		return err
+	}
+	f, err := s.OpenFile(e)
+	if err != nil {
+		return refusal{http.StatusConflict, err.Error(), "GET /api/v1/incidents"}
 	}
 	defer f.Close()
 	out := begin(w, mediaBinary, e.ID+incident.Ending)

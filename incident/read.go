@@ -8,9 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
+
+	"github.com/vtscope/vtscope/internal/plainfile"
 )
 
 // ErrBundle is what errors about a file match that is no bundle, or a damaged one.
@@ -28,14 +29,14 @@ type Bundle struct {
 
 // Open opens a bundle. Errors about what is in it match [ErrBundle].
 func Open(path string) (*Bundle, error) {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
+	if errors.Is(err, plainfile.ErrIrregular) {
+		err = fmt.Errorf("%w: %w", ErrBundle, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("incident: %w", err)
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = ErrBundle
-	}
 	var b *Bundle
 	if err == nil {
 		b, err = read(f, info.Size())

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/agent/trigger"
+	"github.com/vtscope/vtscope/internal/plainfile"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -115,9 +116,13 @@ func (s *Store) TakeEvents(events func(ctx context.Context, r *flight.Reader, to
 // Dir returns the directory.
 func (s *Store) Dir() string { return s.options.Dir }
 
-// List returns the bundles by age, the oldest first.
+// List returns the bundles by age, the oldest first. In a directory that others may write to, it leaves out what is theirs, and files that have other names too.
 func (s *Store) List() ([]Entry, error) {
 	files, err := os.ReadDir(s.options.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("incident: %w", err)
+	}
+	dir, err := os.Stat(s.options.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("incident: %w", err)
 	}
@@ -126,13 +131,22 @@ func (s *Store) List() ([]Entry, error) {
 		id, ok := strings.CutSuffix(f.Name(), Ending)
 		at, good := parseID(id)
 		info, err := f.Info()
-		if !ok || !good || err != nil || !info.Mode().IsRegular() {
+		if !ok || !good || err != nil || !info.Mode().IsRegular() || !plainfile.MayBeOurs(info, dir) {
 			continue // not ours, or it has just gone
 		}
 		all = append(all, Entry{id, filepath.Join(s.options.Dir, f.Name()), at, info.Size()})
 	}
 	slices.SortStableFunc(all, func(a, b Entry) int { return cmp.Or(a.At.Compare(b.At), strings.Compare(a.ID, b.ID)) })
 	return all, nil
+}
+
+// OpenFile opens the file of a bundle that [Store.List] returned, to be read as it is. What was put in its place since then and is no bundle's own file is refused.
+func (s *Store) OpenFile(e Entry) (*os.File, error) {
+	f, err := plainfile.OpenOwn(e.Path)
+	if err != nil {
+		return nil, fmt.Errorf("incident: %w", err)
+	}
+	return f, nil
 }
 
 // sweep removes unfinished bundles of processes that are gone.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/internal/plainfile"
 	"github.com/vtscope/vtscope/recording"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -131,7 +132,7 @@ func (t *Tail) Events(_ context.Context, _ *flight.Reader, to io.Writer) ([]stri
 	if startErr != nil {
 		incomplete = append(incomplete, "the next bundle will have no events: "+startErr.Error())
 	}
-	f, err := os.Open(path)
+	f, err := plainfile.OpenOwn(path)
 	if err != nil {
 		return nil, err
 	}

@@ -21,3 +21,11 @@ func links(info fs.FileInfo) uint64 {
 	}
 	return 1
 }
+
+func owner(info fs.FileInfo) (uid int, known bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(st.Uid), true
+}

@@ -51,6 +51,13 @@ func open(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
+// MayBeOurs reports whether a file in a directory has one name, and the directory's owner, this user or root made it.
+func MayBeOurs(file, dir fs.FileInfo) bool {
+	uid, known := owner(file)
+	of, _ := owner(dir)
+	return links(file) == 1 && (!known || uid == of || uid == 0 || uid == os.Geteuid())
+}
+
 // Sole returns an error unless an open file has exactly one name.
 func Sole(f *os.File) error {
 	info, err := f.Stat()
