@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/vtscope/vtscope/internal/plainfile"
 )
 
 // clean returns a text from the wire as it may stand in a line: without control characters and broken UTF-8, and of at most so many bytes.
@@ -32,7 +34,8 @@ func clean(s string, most int) string {
 	return s
 }
 
-// OpenAudit returns a logger that appends a JSON object for each line to a file of mode 0600, which is made if it is not there. Links are not followed.
+// OpenAudit returns a logger that appends a JSON object for each line to a file of mode 0600, which is made if it is not there. Links are not followed, and a file with
+// two names is refused.
 func OpenAudit(path string) (*slog.Logger, *os.File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|openNoFollow|openNonblock, 0o600)
 	if err != nil {
@@ -41,6 +44,9 @@ func OpenAudit(path string) (*slog.Logger, *os.File, error) {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s: not a regular file", path)
+	}
+	if err == nil { // a name in a neighbour's directory may lead to any file of this user
+		err = plainfile.Sole(f)
 	}
 	if err == nil {
 		if err = ownedAlone(info, 0o022); err != nil {

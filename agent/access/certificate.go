@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/vtscope/vtscope/internal/plainfile"
 )
 
 // reloadAfter is how long a certificate is served before its files are looked at again.
@@ -31,15 +33,16 @@ func (k *keyPair) load() (*x509.Certificate, error) {
 }
 
 func (k *keyPair) loadLocked() (*x509.Certificate, error) {
-	info, err := os.Stat(k.key)
+	stamp := k.stamp()
+	key, err := readOwned(k.key, 0o007, "600")
 	if err != nil {
 		return nil, err
 	}
-	if err := ownedAlone(info, 0o007); err != nil {
-		return nil, refusal(fmt.Errorf("%s: %w", k.key, err), "chmod 600 "+k.key)
+	cert, err := plainfile.Read(k.cert, maxSecretFile)
+	if err != nil {
+		return nil, err
 	}
-	stamp := k.stamp()
-	pair, err := tls.LoadX509KeyPair(k.cert, k.key)
+	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", k.cert, err)
 	}
@@ -74,8 +77,9 @@ func (k *keyPair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return k.mu.pair, nil
 }
 
+// readPool reads certificates of authorities. Another user who may change the file would decide who is let in.
 func readPool(path string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(path)
+	text, err := readOwned(path, 0o002, "644")
 	if err != nil {
 		return nil, err
 	}

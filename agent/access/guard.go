@@ -156,6 +156,8 @@ func (p *Policy) identify(r *http.Request, who peer) (Caller, *fault) {
 		return Caller{}, &fault{http.StatusForbidden, "other machines may not ask: there is no token", "--token-file FILE, or ssh -L"}
 	case forwarded(r):
 		return Caller{}, &fault{http.StatusForbidden, "a proxy asks for somebody: there is no token", "--token-file FILE"}
+	case who.left:
+		return Caller{}, &fault{http.StatusForbidden, "who asks was gone before the system could say who that is", "to wait for the answer"}
 	case who.known && !ownUID(who.uid):
 		return Caller{}, &fault{http.StatusForbidden, fmt.Sprintf("user %d asks, and this is a server of user %d", who.uid, os.Geteuid()), "--token-file FILE, or as that user"}
 	}

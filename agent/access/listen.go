@@ -131,7 +131,7 @@ func (l *listener) peer(c net.Conn) peer {
 	}
 	who := peerOf(c.RemoteAddr().String())
 	if l.policy.open() && who.addr.IsLoopback() {
-		who.uid, who.known = tcpUID(c)
+		who.uid, who.known, who.left = tcpUID(c)
 	}
 	return who
 }
@@ -166,6 +166,7 @@ type peer struct {
 	unix  bool
 	uid   int
 	known bool // uid is
+	left  bool // it was gone before the system could be asked who it is
 }
 
 func peerOf(remote string) peer {

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
+
+	"github.com/vtscope/vtscope/internal/plainfile"
 )
 
 // A Secret is a token. It prints as nothing but that, whatever prints it.
@@ -24,7 +27,7 @@ func (Secret) Format(f fmt.State, _ rune)   { io.WriteString(f, hidden) }
 const (
 	shortestToken = 20
 	longestToken  = 256
-	maxTokenFile  = 64 << 10
+	maxSecretFile = 1 << 20 // bytes of tokens, of a key, or of certificates
 	maxTokens     = 1000
 )
 
@@ -102,28 +105,31 @@ func ReadTokens(path string) ([]Token, error) {
 	return tokens, nil
 }
 
-// readSecret reads a file, and checks what it read from rather than what has the name.
+// readSecret reads a file that nobody else may read.
 func readSecret(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
+	text, err := readOwned(path, 0o077, "600")
+	return string(text), err
+}
+
+// readOwned reads a small file of this user or root, to which others have none of the permissions, and checks what it read from rather than what has the name.
+func readOwned(path string, others fs.FileMode, mode string) ([]byte, error) {
+	f, err := plainfile.Open(path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s: not a regular file", path)
+	if err := ownedAlone(info, others); err != nil {
+		return nil, refusal(fmt.Errorf("%s: %w", path, err), "chmod "+mode+" "+path)
 	}
-	if err := ownedAlone(info, 0o077); err != nil {
-		return "", refusal(fmt.Errorf("%s: %w", path, err), "chmod 600 "+path)
+	text, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
+	if err == nil && len(text) > maxSecretFile {
+		err = fmt.Errorf("%s: more than %d bytes", path, maxSecretFile)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxTokenFile+1))
-	if err == nil && len(text) > maxTokenFile {
-		err = fmt.Errorf("%s: more than %d bytes", path, maxTokenFile)
-	}
-	return string(text), err
+	return text, err
 }
 
 // Variables of the environment that have tokens: those of a server, and that of a client, or of the file that has it.

@@ -128,38 +128,46 @@ func unixUID(c net.Conn) (uid int, known bool) {
 	return uid, known && err == nil
 }
 
-// tcpUID returns the user at the other end of a connection over loopback, as the kernel's table of sockets has it.
-func tcpUID(c net.Conn) (uid int, known bool) {
+// tcpUID returns the user at the other end of a connection over loopback, as the kernel's table of sockets has it. left is true if that end was closed before: then the
+// table has no row of it, or one that says root.
+func tcpUID(c net.Conn) (uid int, known, left bool) {
 	local, err := netip.ParseAddrPort(c.LocalAddr().String())
 	remote, err2 := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil || err2 != nil {
-		return 0, false
+		return 0, false, false
 	}
-	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
-		if uid, known = uidIn(table, remote, local); known {
-			return uid, true
+	for range tableReads {
+		for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
+			if uid, found, err := uidIn(table, remote, local); found {
+				return uid, true, false
+			} else if err == nil {
+				left = true
+			}
 		}
 	}
-	return 0, false
+	return 0, false, left
 }
 
-// uidIn looks for the socket of which the address of here is local: that of the other end.
-func uidIn(table string, local, remote netip.AddrPort) (uid int, known bool) {
+// tableReads is how often the tables are read before a socket counts as closed: one that is there can be passed over while others come and go.
+const tableReads = 3
+
+// uidIn looks for the socket of which the address of here is local: that of the other end. A row without an inode is the remains of a socket: its user is unknown.
+func uidIn(table string, local, remote netip.AddrPort) (uid int, found bool, err error) {
 	f, err := os.Open(table)
 	if err != nil {
-		return 0, false
+		return 0, false, err
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		words := strings.Fields(lines.Text())
-		if len(words) < 8 || !sameAddr(words[1], local) || !sameAddr(words[2], remote) {
+		if len(words) < 10 || words[9] == "0" || !sameAddr(words[1], local) || !sameAddr(words[2], remote) {
 			continue
 		}
 		uid, err := strconv.Atoi(words[7])
-		return uid, err == nil
+		return uid, err == nil, err
 	}
-	return 0, false
+	return 0, false, lines.Err()
 }
 
 // sameAddr compares an address as the kernel writes it, words in the order of bytes of this machine and the port as a number, with another.

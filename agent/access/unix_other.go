@@ -46,4 +46,4 @@ func listenUnix(path string) (net.Listener, error) {
 func unixUID(net.Conn) (uid int, known bool) { return 0, false }
 
 // tcpUID knows nothing here.
-func tcpUID(net.Conn) (uid int, known bool) { return 0, false }
+func tcpUID(net.Conn) (uid int, known, left bool) { return 0, false, false }
