@@ -126,6 +126,7 @@ var later = []group{
 		{"NW-06", "an own close ends blocked reads and writes, with an error", tested},
 		{"NW-08", "urgent data is read where it is asked for", tested},
 		{"NW-09", "accept: waiting, timed, closed, interrupted", tested},
+		{"NW-10", "datagrams: there, late, timed out, closed, interrupted", tested},
 		{"NW-11", "datagrams too; a close and an interrupt are told apart", tested},
 		{"NW-12", "timed reads, accepts, receives of adapted sockets", tested},
 		{"NW-14", "a wait for many sockets: all its ends", never("Go has no selectors; a thread for each socket waits for many")},

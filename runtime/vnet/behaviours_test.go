@@ -30,17 +30,22 @@ import (
 // eachWay calls f for each network, on a thread that can leave its carrier and on one that is pinned to it.
 func eachWay(t *testing.T, f func(t *testing.T, network string, start func(func()) *vthread.Thread)) {
 	for network := range networks(t) {
-		t.Run(network, func(t *testing.T) { f(t, network, vthread.Start) })
-		t.Run(network+"/pinned", func(t *testing.T) {
-			f(t, network, func(g func()) *vthread.Thread {
-				return vthread.Start(func() {
-					continuation.Pin()
-					defer continuation.Unpin()
-					g()
-				})
+		eachThread(t, network, func(t *testing.T, start func(func()) *vthread.Thread) { f(t, network, start) })
+	}
+}
+
+// eachThread calls f as a test of a name, with how to start a thread that can leave its carrier and one that is pinned to it.
+func eachThread(t *testing.T, name string, f func(t *testing.T, start func(func()) *vthread.Thread)) {
+	t.Run(name, func(t *testing.T) { f(t, vthread.Start) })
+	t.Run(name+"/pinned", func(t *testing.T) {
+		f(t, func(g func()) *vthread.Thread {
+			return vthread.Start(func() {
+				continuation.Pin()
+				defer continuation.Unpin()
+				g()
 			})
 		})
-	}
+	})
 }
 
 // awaitWaits waits until a thread waits, pinned or not.
