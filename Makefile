@@ -8,6 +8,7 @@
 #   make check                   formats, vet, lints, races, tags, fallbacks, other systems (check-NAME: one of them)
 #   make conformance             count the behaviours of threads that are tested, and pass
 #   make stress                  the tests of behaviours and of schedulers, many times under the race detector
+#   make no-async-preempt        the runtime's tests where Go preempts only at calls, also on one processor
 #   make bench                   all benchmarks, each beside its peer
 #   make bench-check             one line per budget: figure, limit, ok or over
 #   make compare                 the same works in Java, where a JDK of version 21 or newer is installed
@@ -39,7 +40,7 @@ modules := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path '
 nightly_modules := $(addprefix ./fixtures/backends/,collector victoriametrics jaeger)
 nested := $(filter-out . ./internal/tools $(nightly_modules) $(addsuffix /%,$(nightly_modules)),$(modules))
 
-.PHONY: build run test check conformance stress stress-stalled bench bench-check compare ui ui-dev ui-record ui-replay skips nightly backends clean
+.PHONY: build run test check conformance stress stress-stalled no-async-preempt bench bench-check compare ui ui-dev ui-record ui-replay skips nightly backends clean
 
 # --- build and run ---
 
@@ -195,6 +196,13 @@ stress-stalled:
 	@$(GO) build -o build/stall ./internal/stall
 	@$(GO) test -exec $(CURDIR)/build/stall -count $(STALLED) -timeout 60m $(stalled)
 
+# Where Go preempts only at calls, a wait of the runtime that spins would stop the program. The time limit of package testing needs a processor, too: that of go
+# test, a minute later, ends a process that stands still.
+no-async-preempt: export GODEBUG = asyncpreemptoff=1
+no-async-preempt:
+	@$(GO) test -timeout 30m -count=1 $(RUNTIME)
+	@GOMAXPROCS=1 $(GO) test -timeout 30m -count=1 $(RUNTIME)
+
 STALLED ?= 10
 stalled := ./runtime/sched/... ./runtime/vthread/... ./runtime/vsync ./runtime/structured ./runtime/durable ./recording
 
@@ -265,6 +273,7 @@ nightly: test check
 	@VTSCOPE_STRESS=$(STRESS) $(GO) test -timeout 5h -count=1 -v -run UnderStress ./runtime/vsync
 	@VTSCOPE_SCHEDULES=1000 $(GO) test -count=1 -v -run 'Simulated|AConditionWhoseUnlockWaits' ./runtime/vsync
 	@$(GO) test -race -count=5 -timeout 60m $(RUNTIME)
+	@$(MAKE) no-async-preempt
 	@$(MAKE) backends
 	@$(MAKE) stress bench bench-check
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/computetest"
 	"github.com/vtscope/vtscope/internal/leaktest"
 	"github.com/vtscope/vtscope/runtime/continuation"
 	"github.com/vtscope/vtscope/runtime/durable"
@@ -308,8 +309,8 @@ var scenarios = []struct {
 	{name: "a thread that waits for a carrier", options: sched.ForkJoinOptions{Parallelism: 1, MaxCarriers: 1, MonopolyAfter: time.Hour}, do: func(w *world) {
 		var began, waits atomic.Bool
 		first := w.builder().Start(func() {
-			for began.Store(true); !waits.Load(); {
-			}
+			began.Store(true)
+			computetest.Until(&waits)
 			spin(long)
 		})
 		for !began.Load() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -147,6 +148,9 @@ func TestALookCountsOnlyIfTheThreadHeldStill(t *testing.T) {
 				rec.Mounted(Ticks(n), 0)
 				outside[i+w].Store(n)
 				rec.Parked(Ticks(n), StateParked, ReasonPark, 0, 0)
+				if n%1024 == 0 {
+					runtime.Gosched() // no call above lets Go preempt when asyncpreemptoff=1
+				}
 			}
 		})
 	}

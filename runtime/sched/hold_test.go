@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/computetest"
 	"github.com/vtscope/vtscope/runtime/continuation"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
@@ -130,10 +131,7 @@ func TestAThreadThatComputesIsNotShownPinned(t *testing.T) {
 	p := continuation.NewPrompt("p")
 	var stop atomic.Bool
 	release := func() { stop.Store(true) }
-	spin := func() {
-		for !stop.Load() {
-		}
-	}
+	spin := func() { computetest.Until(&stop) }
 	b := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 2})}
 	plain := b.Start(spin)
 	nested := b.Start(func() { continuation.New(p, spin).Run() }) // the thread's first goroutine waits for the continuation

@@ -31,6 +31,7 @@ func TestNobodyIsWokenBeforeItHasPaused(t *testing.T) {
 	var joins atomic.Pointer[vthread.Thread]
 	body := &slowEnd{tell: func() {
 		for joins.Load() == nil || joins.Load().State() != flight.StateParked {
+			runtime.Gosched()
 		}
 		unpark(joins.Load())
 	}}

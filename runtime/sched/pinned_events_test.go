@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/computetest"
 	"github.com/vtscope/vtscope/runtime/continuation"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
@@ -243,20 +244,6 @@ func TestWhoWaitsForAPinnedCarrierIsAVictim(t *testing.T) {
 	}
 }
 
-// The two innermost functions, and the beginning of the next, may leave no trace.
-//
-//go:noinline
-func computeUntil(b *atomic.Bool) {
-	for !computed(b) {
-	}
-}
-
-//go:noinline
-func computed(until *atomic.Bool) bool { return isSet(until) }
-
-//go:noinline
-func isSet(b *atomic.Bool) bool { return b.Load() }
-
 func TestAThreadThatComputesForLongIsAMonopoly(t *testing.T) {
 	r := recorderOf(t)
 	if !coro.SharedLookout().Sees() {
@@ -268,7 +255,7 @@ func TestAThreadThatComputesForLongIsAMonopoly(t *testing.T) {
 	var stop atomic.Bool
 	defer stop.Store(true)
 	begun := time.Now()
-	th := b.Start(func() { computeUntil(&stop) })
+	th := b.Start(func() { computetest.Until(&stop) })
 	waiting := b.Start(func() {})
 	await(t, "it is seen to compute", func() bool {
 		h, ok := held(t, r, th.ID())
@@ -298,7 +285,7 @@ func amongOthersThatCompute(t *testing.T) (stop *atomic.Bool) {
 	stop = new(atomic.Bool)
 	var others sync.WaitGroup
 	for range 8 {
-		others.Go(func() { computeUntil(stop) })
+		others.Go(func() { computetest.Until(stop) })
 	}
 	t.Cleanup(func() {
 		stop.Store(true)
@@ -341,7 +328,7 @@ func TestOfAThreadThatSharesAProcessorOnlyWhatItComputesCounts(t *testing.T) {
 	}
 	stop := amongOthersThatCompute(t)
 	begun := time.Now()
-	th := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1})}.Start(func() { computeUntil(stop) })
+	th := vthread.Builder{Scheduler: newForkJoin(t, sched.ForkJoinOptions{Parallelism: 1})}.Start(func() { computetest.Until(stop) })
 	const want = 200 * time.Millisecond
 	await(t, "it computes", func() bool {
 		h, ok := held(t, r, th.ID())
@@ -392,7 +379,7 @@ func TestAPinEndsWhenItsThreadComputes(t *testing.T) {
 	defer stop.Store(true)
 	th := vthread.Builder{Scheduler: fj}.Start(func() {
 		<-ch
-		computeUntil(&stop)
+		computetest.Until(&stop)
 	})
 	var blocked flight.StackID
 	await(t, "it blocks", func() bool { // before, it may have waited for a lock of the recorder's

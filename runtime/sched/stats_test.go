@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/computetest"
 	"github.com/vtscope/vtscope/runtime/continuation"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/sched"
@@ -249,8 +250,7 @@ func TestHistogramsTellLongDelaysAndSlices(t *testing.T) {
 	const long = 3 * time.Millisecond
 	var waits atomic.Bool // the second one, for a carrier
 	first := b.Start(func() {
-		for !waits.Load() {
-		}
+		computetest.Until(&waits)
 		for begun := time.Now(); time.Since(begun) < long; {
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/computetest"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
@@ -33,10 +34,7 @@ func TestWhatAMountedThreadDoesIsSeen(t *testing.T) {
 				t.Error(err)
 			}
 		}, "", func() { syscall.Close(pipe[1]) }},
-		vthread.DoingWork: {func() {
-			for !stop.Load() {
-			}
-		}, "", func() { stop.Store(true) }},
+		vthread.DoingWork: {func() { computetest.Until(&stop) }, "", func() { stop.Store(true) }},
 	} {
 		th := vthread.Start(c.do)
 		deadline := time.Now().Add(time.Minute)

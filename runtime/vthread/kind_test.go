@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/computetest"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/sched"
 	"github.com/vtscope/vtscope/runtime/vthread"
@@ -79,7 +80,7 @@ func TestAThreadInAGoOperationIsPinnedAsSeenFromOutside(t *testing.T) {
 	th := vthread.Start(func() {
 		<-wait
 		goesOn.Store(true)
-		spin(&stop)
+		computetest.Until(&stop)
 	})
 	await(t, th, flight.StatePinned)
 	close(wait)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/computetest"
 	"github.com/vtscope/vtscope/runtime/continuation"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
@@ -34,11 +35,6 @@ func outer(f func()) { inner(f) }
 
 //go:noinline
 func inner(f func()) { f() }
-
-func spin(stop *atomic.Bool) {
-	for !stop.Load() {
-	}
-}
 
 func TestTheStackOfAParkedThreadIsExact(t *testing.T) {
 	needEyes(t)
@@ -87,7 +83,7 @@ func TestTheStackOfAThreadThatExecutesShowsItsCallsAndIsMarked(t *testing.T) {
 	needEyes(t)
 	eachKind(t, func(t *testing.T, b vthread.Builder) {
 		var stop atomic.Bool
-		th := b.Start(func() { outer(func() { spin(&stop) }) })
+		th := b.Start(func() { outer(func() { computetest.Until(&stop) }) })
 		await(t, th, flight.StateMounted)
 		var s vthread.Stack
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); runtime.Gosched() {

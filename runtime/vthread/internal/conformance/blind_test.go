@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/vtscope/vtscope/internal/computetest"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 	"github.com/vtscope/vtscope/runtime/sched"
@@ -34,8 +35,7 @@ func init() {
 			started.Store(false)
 			computes := b.Start(func() { // on a carrier that was added for it
 				started.Store(true)
-				for !over.Load() {
-				}
+				computetest.Until(&over)
 			})
 			becomes(started.Load)
 			b.Start(func() {}).Join() // on another

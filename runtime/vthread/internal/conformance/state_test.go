@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/computetest"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 	"github.com/vtscope/vtscope/runtime/vthread"
@@ -18,8 +19,7 @@ import (
 //
 //go:noinline
 func spins(stop *atomic.Bool) {
-	for !stop.Load() {
-	}
+	computetest.Until(stop)
 }
 
 // LC-14
