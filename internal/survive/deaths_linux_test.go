@@ -45,6 +45,8 @@ func timesEach(t *testing.T) int {
 type living struct {
 	t       *testing.T
 	command *exec.Cmd
+	stdin   io.WriteCloser
+	stdout  *bytes.Buffer // what it printed after "ready"
 	stderr  *bytes.Buffer
 	witness *witness
 	ended   chan struct{}
@@ -63,10 +65,10 @@ func start(t *testing.T, dir string, o order) *living {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &living{t: t, witness: w, dir: dir, stderr: new(bytes.Buffer), ended: make(chan struct{})}
+	v := &living{t: t, witness: w, dir: dir, stdout: new(bytes.Buffer), stderr: new(bytes.Buffer), ended: make(chan struct{})}
 	v.command = childOf(t, o, "VTSCOPE_DIR="+dir)
 	v.command.Stderr = v.stderr
-	if _, err := v.command.StdinPipe(); err != nil { // it ends with us
+	if v.stdin, err = v.command.StdinPipe(); err != nil { // it ends with us
 		t.Fatal(err)
 	}
 	out, err := v.command.StdoutPipe()
@@ -82,7 +84,7 @@ func start(t *testing.T, dir string, o order) *living {
 	v.began = time.Now()
 	go func() {
 		defer close(v.ended)
-		io.Copy(io.Discard, out)
+		io.Copy(v.stdout, out)
 		v.command.Wait() // how it ended is in ProcessState
 	}()
 	if err != nil {

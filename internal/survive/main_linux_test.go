@@ -16,6 +16,7 @@ type order struct {
 	Death   string // a key of deaths; "": it is killed from outside
 	Rounds  uint64 // after how many wake-ups it dies by itself
 	Group   string // folder of a memory cgroup to live in
+	Goes    bool   // it works once it is told to on standard input, and ends
 
 	// Of a worker.
 	Shortage string // a key of shortages

@@ -52,10 +52,15 @@ func pairs() int { return min(runtime.GOMAXPROCS(0), witnessPairs) }
 // victim says that it is ready once all its threads stand in the flight file with names of functions, and lives until something
 // ends it.
 func victim(o order) {
-	go func() { // a test that ends too early leaves nobody behind
-		io.Copy(io.Discard, os.Stdin)
-		os.Exit(3)
-	}()
+	warned := make(chan string, 16)
+	if o.Goes {
+		must(flight.Configure(flight.Options{Warn: func(s string) { warned <- s }}))
+	} else {
+		go func() { // a test that ends too early leaves nobody behind
+			io.Copy(io.Discard, os.Stdin)
+			os.Exit(3)
+		}()
+	}
 	w, err := openWitness(o.Witness)
 	must(err)
 	if o.Group != "" {
@@ -73,6 +78,9 @@ func victim(o order) {
 		pair(&w.pairs[i])
 	}
 	fmt.Println("ready")
+	if o.Goes {
+		goOn(warned)
+	}
 	if o.Death != "" {
 		for w.rounds() < o.Rounds {
 			runtime.Gosched()

@@ -216,7 +216,7 @@ func TestFileIsForItsUserAlone(t *testing.T) {
 	old := syscall.Umask(0)
 	r, _ := newIn(t, dir)
 	syscall.Umask(old)
-	for path, want := range map[string]os.FileMode{dir: os.ModeDir | 0o700, r.Path(): 0o600} {
+	for path, want := range map[string]os.FileMode{dir: os.ModeDir | 0o700, r.Path(): 0o400} {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode() != want {
 			t.Errorf("%s: got mode %v, error %v; want %v", path, info.Mode(), err, want)

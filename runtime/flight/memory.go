@@ -1,6 +1,9 @@
 package flight
 
-import "unsafe"
+import (
+	"errors"
+	"unsafe"
+)
 
 // A memory is where a recorder's segments lie: a file or private memory. What it has handed out
 // never moves and is never given back. Its methods need the recorder's lock, except during
@@ -11,11 +14,22 @@ type memory interface {
 	reserve(size int) (unsafe.Pointer, uint64, error)
 	// readAt copies from what was handed out; n < len(p) means beyond the end.
 	readAt(p []byte, offset uint64) (n int)
-	// gone reports whether somebody else has taken the name of the file away, so that new readers do not find it.
-	gone() bool
+	// lost returns what another program has taken away of the file, nil if nothing.
+	lost() *loss
 	// remove takes the name of the file away. What was handed out stays usable.
 	remove() error
 }
+
+// A loss is what other programs do to a flight file in use, as the program is warned of it.
+type loss struct {
+	subject string
+	why     error
+}
+
+var (
+	lossOfName = &loss{"the flight file was removed", errors.New("a reader that asks for the process's id finds it, others do not")}
+	lossByCut  = &loss{"the flight file was cut", errors.New("another program has truncated it: nothing more can be read until this program is started again")}
+)
 
 func alignUp(n, to int) int { return (n + to - 1) / to * to }
 
@@ -58,6 +72,6 @@ func (m *privateMemory) readAt(p []byte, offset uint64) int {
 	return n
 }
 
-func (m *privateMemory) gone() bool { return false }
+func (m *privateMemory) lost() *loss { return nil }
 
 func (m *privateMemory) remove() error { return nil }

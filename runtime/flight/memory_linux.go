@@ -18,6 +18,8 @@ type sharedMemory struct {
 	dir  *os.File // open while the file has its name
 	name string
 	end  int64
+	head unsafe.Pointer // of the file, mapped
+	cut  bool           // somebody has truncated the file; what is reserved since then is private
 
 	inUse bool     // by a recorder: mappings stay for ever
 	maps  [][]byte // before that
@@ -30,6 +32,9 @@ const (
 	sharedMemDir = "/dev/shm"
 	ofdGetLock   = 36 // F_OFD_GETLK
 	ofdSetLock   = 37 // F_OFD_SETLK
+
+	// fileMode lets nobody open the file to write or truncate it, but root. The recorder has it open.
+	fileMode = 0o400
 )
 
 // defaultDir returns the directory of this user's flight files.
@@ -91,7 +96,7 @@ func newSharedMemory(dir string) (m *sharedMemory, path string, err error) {
 			name += "-" + strconv.Itoa(try)
 		}
 		name += fileSuffix
-		fd, err := openat(int(d.Fd()), name, syscall.O_RDWR|syscall.O_CREAT|syscall.O_EXCL|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+		fd, err := openat(int(d.Fd()), name, syscall.O_RDWR|syscall.O_CREAT|syscall.O_EXCL|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, fileMode)
 		if err == syscall.EEXIST && try < 1000 {
 			continue
 		}
@@ -136,6 +141,9 @@ func (m *sharedMemory) reserve(size int) (unsafe.Pointer, uint64, error) {
 	if m.file == nil {
 		return nil, 0, errClosed
 	}
+	if m.inUse && m.isCut() {
+		return m.reservePrivate(size)
+	}
 	var limit syscall.Rlimit // beyond it the kernel sends SIGXFSZ, which kills
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err == nil && uint64(m.end)+uint64(size) > limit.Cur {
 		return nil, 0, fmt.Errorf("grow to %d bytes: limit of file sizes: %w", m.end+int64(size), syscall.ENOSPC)
@@ -157,12 +165,40 @@ func (m *sharedMemory) reserve(size int) (unsafe.Pointer, uint64, error) {
 	if err != nil {
 		return nil, 0, errors.Join(fmt.Errorf("map %d bytes: %w", size, err), syscall.Ftruncate(fd, m.end))
 	}
+	guard(b)
 	offset := m.end
 	m.end += int64(size)
+	if offset == 0 {
+		m.head = unsafe.Pointer(&b[0])
+	}
 	if !m.inUse {
 		m.maps = append(m.maps, b)
 	}
 	return unsafe.Pointer(&b[0]), uint64(offset), nil
+}
+
+// reservePrivate reserves what no reader finds: to grow the file again would show them zeros where something was.
+func (m *sharedMemory) reservePrivate(size int) (unsafe.Pointer, uint64, error) {
+	if err := spaceFor(size); err != nil {
+		return nil, 0, err
+	}
+	b, err := anonymous(size)
+	if err != nil {
+		return nil, 0, err
+	}
+	offset := m.end
+	m.end += int64(size)
+	return unsafe.Pointer(&b[0]), uint64(offset), nil
+}
+
+// isCut reports whether somebody has truncated the file of a recorder, also if it has been made larger since.
+func (m *sharedMemory) isCut() bool {
+	if !m.cut {
+		var st syscall.Stat_t
+		short := syscall.Fstat(int(m.file.Fd()), &st) == nil && st.Size < m.end
+		m.cut = short || string(unsafe.Slice((*byte)(m.head), len(formatMagic))) != formatMagic
+	}
+	return m.cut
 }
 
 // spareSpace is how much address space a recorder leaves to the program where that is limited: Go's runtime, which takes it in
@@ -205,14 +241,23 @@ func (m *sharedMemory) adopted() {
 // important than the reason for giving up.
 func (m *sharedMemory) discard() {
 	for _, b := range m.maps {
+		unguard(b)
 		_ = syscall.Munmap(b)
 	}
 	_ = m.remove()
 }
 
-func (m *sharedMemory) gone() bool {
+func (m *sharedMemory) lost() *loss {
 	var st syscall.Stat_t
-	return m.file != nil && syscall.Fstat(int(m.file.Fd()), &st) == nil && st.Nlink == 0
+	switch {
+	case m.file == nil:
+		return nil
+	case m.isCut():
+		return lossByCut
+	case syscall.Fstat(int(m.file.Fd()), &st) == nil && st.Nlink == 0:
+		return lossOfName
+	}
+	return nil
 }
 
 func (m *sharedMemory) remove() error {

@@ -160,11 +160,11 @@ func (r *Reader) Close() error {
 func (r *Reader) refreshLocked() error {
 	h := &r.mu.fresh.fileHeader
 	if n := r.readHeaderLocked(); n < headerPage {
-		return fmt.Errorf("header is cut after %d bytes: %w", n, ErrFormat)
+		return fmt.Errorf("header is cut after %d bytes%s: %w", n, r.whileAlive(), ErrFormat)
 	}
 	switch {
 	case string(h.Magic[:]) != formatMagic:
-		return fmt.Errorf("header has no magic: %w", ErrFormat)
+		return fmt.Errorf("header has no magic%s: %w", r.whileAlive(), ErrFormat)
 	case h.Version == 0 || h.Version > FormatVersion:
 		return fmt.Errorf("version %d: want 1 to %d: %w", h.Version, FormatVersion, ErrFormat)
 	case h.HeaderSize != headerSize:
@@ -181,6 +181,14 @@ func (r *Reader) refreshLocked() error {
 	r.mu.header = *h
 	r.version.CompareAndSwap(0, h.Version)
 	return r.readDirectoryLocked(int(h.Segments))
+}
+
+// whileAlive returns what it means that the header of a process that lives cannot be read.
+func (r *Reader) whileAlive() string {
+	if alive, known := r.src.alive(); alive && known {
+		return ", and its process lives: another program has truncated the file, or the process has just begun"
+	}
+	return ""
 }
 
 // readHeaderLocked reads the first page to r.mu.fresh, and returns how much of it there is. Who follows a process does so a hundred times a second, so nothing is

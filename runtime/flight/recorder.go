@@ -369,9 +369,12 @@ func (r *Recorder) beat() {
 		calibrate()
 	}
 	r.mu.Lock()
-	gone := r.mu.memory.gone()
+	lost := r.mu.memory.lost()
 	r.mu.Unlock()
-	if gone {
-		r.warnOnce("the flight file was removed", errors.New("who looks by the id of the process finds what is recorded, others do not"))
+	if lost == lossByCut {
+		unpublishRegistry(r) // what a reader of memory would find is zero
+	}
+	if lost != nil {
+		r.warnOnce(lost.subject, lost.why)
 	}
 }

@@ -62,7 +62,7 @@ func publishRegistry(r *Recorder) {
 	atomic.StoreUint64(&registry.Header, uint64(uintptr(unsafe.Pointer(r.header))))
 }
 
-// unpublishRegistry makes room for another recorder, as long as r has recorded nothing.
+// unpublishRegistry makes room for another recorder, when r has recorded nothing or its file was cut.
 func unpublishRegistry(r *Recorder) {
 	registered.Lock()
 	defer registered.Unlock()
