@@ -444,6 +444,8 @@ func askRefusal(p flight.Process, err error) error {
 		return refusal{http.StatusForbidden, err.Error(), "vtserve as the user who runs the program"}
 	case errors.Is(err, control.ErrSilent):
 		return refusal{http.StatusGatewayTimeout, err.Error(), "in a moment: it may do later what it was asked"}
+	case errors.Is(err, control.ErrLarge):
+		return refusal{http.StatusBadGateway, err.Error(), "docs/security.md, for the limits of answers"}
 	case errors.Is(err, control.ErrBusy):
 		return refusal{http.StatusTooManyRequests, err.Error(), "in a moment"}
 	case errors.Is(err, control.ErrFailed):

@@ -78,7 +78,7 @@ func (a *Agent) askProcess(w http.ResponseWriter, r *http.Request, q *ask, take 
 		return refusal{http.StatusNotFound, fmt.Sprintf("%s: %v", short(r.PathValue("thread")), err), "durable, for a list; one that was joined, or forgotten, is not kept"}
 	case errors.Is(err, control.ErrNoKeepers):
 		return refusal{http.StatusNotFound, err.Error(), "a keeper of package durable"}
-	case errors.Is(err, control.ErrSilent), errors.Is(err, control.ErrNone), errors.Is(err, control.ErrBusy):
+	case errors.Is(err, control.ErrSilent), errors.Is(err, control.ErrNone), errors.Is(err, control.ErrBusy), errors.Is(err, control.ErrLarge):
 		return refusal{http.StatusServiceUnavailable, err.Error(), "vtdump durable DIR, the folder of its file store, if it has one"}
 	}
 	return err

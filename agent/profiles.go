@@ -21,8 +21,6 @@ const (
 	profileIdle = 10 * time.Minute
 	// profileBegin is how long the first who asks waits until it is followed.
 	profileBegin = 5 * time.Second
-	// cpuAnswer is how much longer than the profile a process may take to answer.
-	cpuAnswer = 10 * time.Second
 )
 
 // profileSources are the processes that profiles are served of. Each is followed from the first request for a profile of its events on.
@@ -177,9 +175,7 @@ func (f *follower) askCPU(ctx context.Context, d time.Duration) ([]byte, error) 
 	if f.own != nil {
 		return ownCPU(ctx, d)
 	}
-	ctx, cancel := context.WithTimeout(ctx, d+cpuAnswer)
-	defer cancel()
-	b, err := control.Ask(ctx, f.path, "profile", []byte("cpu "+d.String()))
+	b, err := control.Profile(ctx, f.path, "cpu", d)
 	if errors.Is(err, control.ErrUnknown) {
 		err = fmt.Errorf("%w: the program does not import runtime/flight/profiling", profile.ErrNone)
 	}

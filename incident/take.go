@@ -48,6 +48,7 @@ type taker struct {
 	options TakeOptions
 	look    *dump.Look
 	began   time.Time
+	silent  error // why the process is not asked any more
 }
 
 // A partRow is a row of the table of parts. take returns the contents of files, in the order of the names.
@@ -306,17 +307,22 @@ func (t *taker) cpu() ([][]byte, []string, error) {
 	if t.options.CPU < 0 {
 		return nil, nil, errors.New("not wanted")
 	}
-	return t.ask("cpu "+t.options.CPU.String(), t.options.CPU)
+	return t.ask("cpu", t.options.CPU)
 }
 
-// ask has the process take a profile, which takes as long.
-func (t *taker) ask(what string, takes time.Duration) ([][]byte, []string, error) {
-	if !t.reader.Process().Status.Live() {
+// ask has the process take a profile, for a time if that is one of a time. A process that did not
+// answer once is not asked again.
+func (t *taker) ask(name string, d time.Duration) ([][]byte, []string, error) {
+	switch {
+	case !t.reader.Process().Status.Live():
 		return nil, nil, errGone
+	case t.silent != nil:
+		return nil, nil, fmt.Errorf("not asked: %w", t.silent)
 	}
-	ctx, cancel := context.WithTimeout(t.ctx, takes+5*time.Second)
-	defer cancel()
-	body, err := control.Ask(ctx, t.reader.Process().Path, "profile", []byte(what))
+	body, err := control.Profile(t.ctx, t.reader.Process().Path, name, d)
+	if errors.Is(err, control.ErrSilent) {
+		t.silent = fmt.Errorf("asked for %s before, it was silent", name)
+	}
 	switch {
 	case errors.Is(err, control.ErrUnknown):
 		return nil, nil, errors.New("the program does not import runtime/flight/profiling")

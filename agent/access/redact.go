@@ -13,8 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/google/pprof/profile"
-
+	"github.com/vtscope/vtscope/dump/profile"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -210,7 +209,7 @@ func (r *Redactor) Profile(b []byte) ([]byte, error) {
 	if !r.On() {
 		return b, nil
 	}
-	p, err := profile.ParseData(b)
+	p, err := profile.Parse(bytes.NewReader(b), profile.MostMemory)
 	if err != nil {
 		return nil, fmt.Errorf("access: %w", err)
 	}

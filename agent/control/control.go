@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -22,36 +21,42 @@ var (
 	ErrBusy       = errors.New("it is busy")               // another long command is executed
 	ErrUnknown    = errors.New("it does not know this")    // no such command, or another version of the protocol
 	ErrFailed     = errors.New("it says")                  // the command was refused or failed: the rest is the process's
+	ErrLarge      = errors.New("its answer is too large")  // beyond the limits of the command
 	ErrPermission = errors.New("permission denied")        // the process belongs to another user, or another one answers
 )
 
 // errStranger is what errors match of sockets that are not those of the flight file's process. They also match [ErrPermission].
 var errStranger = fmt.Errorf("it is not the process's own: %w", fs.ErrPermission)
 
-// patience is how long an answer may take if ctx has no deadline.
-const patience = 10 * time.Second
-
-// Ask has the process of the flight file at path execute a command, and returns its answer. It waits until ctx ends, at most ten seconds if ctx has no deadline.
+// Ask has the process of the flight file at path execute a command, and returns its answer. It
+// waits until ctx ends, at most as long as the limits of the command say: ten seconds. [Profile]
+// waits for commands that take a time.
 func Ask(ctx context.Context, path, command string, body []byte) ([]byte, error) {
-	answer, err := ask(ctx, path, command, body)
+	return limitOf(command).ask(ctx, path, command, body)
+}
+
+// ask is [Ask] within a limit.
+func (l *limit) ask(ctx context.Context, path, command string, body []byte) ([]byte, error) {
+	began := time.Now()
+	answer, err := l.exchange(ctx, path, command, body)
+	if err == ErrSilent {
+		err = fmt.Errorf("%w in full within %v", ErrSilent, time.Since(began).Round(100*time.Millisecond))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("control: %s: %w", command, err)
 	}
 	return answer, nil
 }
 
-func ask(ctx context.Context, path, command string, body []byte) ([]byte, error) {
+func (l *limit) exchange(ctx context.Context, path, command string, body []byte) ([]byte, error) {
 	if len(body) > flight.MaxControlBody {
 		return nil, fmt.Errorf("%d bytes: at most %d", len(body), flight.MaxControlBody)
 	}
 	if flight.SocketPath(path) == "" {
 		return nil, ErrNone
 	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, patience)
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(ctx, l.time)
+	defer cancel()
 	c, err := dial(ctx, path)
 	if err != nil {
 		return nil, why(err)
@@ -61,7 +66,11 @@ func ask(ctx context.Context, path, command string, body []byte) ([]byte, error)
 	if err := flight.WriteControl(c, command, body); err != nil {
 		return nil, why(err)
 	}
-	word, answer, err := flight.ReadControl(c, flight.MaxAnswer)
+	word, answer, err := flight.ReadControl(c, l.bytes)
+	var large *flight.LargeError
+	if errors.As(err, &large) {
+		return nil, l.tooLarge(large.Bytes)
+	}
 	if errors.Is(err, flight.ErrControlVersion) {
 		return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
@@ -82,16 +91,12 @@ func ask(ctx context.Context, path, command string, body []byte) ([]byte, error)
 // mostWords is how many bytes of a reason an error has.
 const mostWords = 4 << 10
 
-// clean returns the reason that a process gives, for a terminal: its first bytes, line by line as [dump.Printable] has them.
-func clean(reason []byte) string {
+// clean returns the first bytes of the reason that a process gives, for a terminal.
+func clean(reason []byte) []byte {
 	if len(reason) > mostWords {
 		reason = append(bytes.Clone(reason[:mostWords]), "…"...)
 	}
-	lines := strings.Split(string(reason), "\n")
-	for i := range lines {
-		lines[i] = dump.Printable(lines[i])
-	}
-	return strings.Join(lines, "\n")
+	return dump.PrintableText(reason)
 }
 
 func why(err error) error {

@@ -1,6 +1,8 @@
 package control
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,7 +49,13 @@ func DurableThread(ctx context.Context, p flight.Process, id string, l journal.L
 	err := silence(p)
 	if err == nil {
 		var a *journal.Answer
-		if a, err = askDurable(ctx, p.Path, &journal.Question{Thread: id, Look: l}); err == nil {
+		var text []byte
+		if text, err = askDurable(ctx, p.Path, &journal.Question{Thread: id, Look: l}); err == nil {
+			if a, err = history(text); err != nil {
+				err = malformed(err)
+			}
+		}
+		if err == nil {
 			if a.History == nil {
 				return nil, ErrNoThread
 			}
@@ -105,15 +113,27 @@ func instead(p flight.Process, why error) (dir string, err error) {
 	return "", fmt.Errorf("%w; it has several folders: %s", why, strings.Join(dirs, ", "))
 }
 
-// rows calls f with each thread of the keepers of the process of a flight file, and returns where they are kept.
+// rows calls f with each thread of the keepers of the process of a flight file, and returns where
+// they are kept. There are as many pages as the process says, within their limit.
 func rows(ctx context.Context, path string, f func(journal.DurableRow)) (stores []journal.StoreTold, err error) {
+	l := limitOf(durablePages)
+	ctx, cancel := context.WithTimeoutCause(ctx, l.time, fmt.Errorf("control: %s: %w in full within %v", l.what, ErrSilent, l.time))
+	defer cancel()
+	all := 0
 	for q := (journal.Question{}); ; {
-		a, err := askDurable(ctx, path, &q)
+		text, err := askDurable(ctx, path, &q)
+		if ctx.Err() == context.DeadlineExceeded {
+			err = context.Cause(ctx)
+		}
+		if all += len(text); err == nil && all > l.bytes {
+			err = fmt.Errorf("control: %s: %w", l.what, l.tooLarge(all))
+		}
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range a.Rows {
-			f(r)
+		a, err := page(text, f)
+		if err != nil {
+			return nil, malformed(err)
 		}
 		stores = a.Stores
 		if a.Next == "" || a.Next <= q.After {
@@ -123,18 +143,120 @@ func rows(ctx context.Context, path string, f func(journal.DurableRow)) (stores 
 	}
 }
 
-func askDurable(ctx context.Context, path string, q *journal.Question) (*journal.Answer, error) {
+func malformed(err error) error {
+	if errors.Is(err, ErrLarge) {
+		return fmt.Errorf("control: %s: %w", journal.Command, err)
+	}
+	return fmt.Errorf("control: %s: malformed answer: %w", journal.Command, err)
+}
+
+func askDurable(ctx context.Context, path string, q *journal.Question) ([]byte, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return nil, err
 	}
-	text, err := Ask(ctx, path, journal.Command, body)
-	if err != nil {
-		return nil, err
+	return Ask(ctx, path, journal.Command, body)
+}
+
+// What an answer may consist of: two bytes of JSON may become a structure of hundreds.
+const (
+	mostRow    = 8 << 10 // bytes of a row; an honest one has a few hundred
+	mostOfPage = 1 << 16 // bytes of what a page has beside its rows
+	mostParts  = 400_000 // values of the history of a thread, which has at most ten thousand steps of a dozen
+)
+
+// page calls f with each row of an answer, and returns the rest of it. Rows are decoded one by one:
+// all of them together could become a hundred times the text.
+func page(text []byte, f func(journal.DurableRow)) (rest journal.Answer, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if err := begin(d, '{'); err != nil {
+		return rest, err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return rest, err
+		}
+		switch key {
+		case "rows":
+			err = eachRow(d, f)
+		case "stores":
+			err = decodeRest(d, &rest.Stores)
+		case "next":
+			err = decodeRest(d, &rest.Next)
+		default:
+			err = decodeRest(d, new(json.RawMessage))
+		}
+		if err != nil {
+			return rest, err
+		}
+	}
+	return rest, nil
+}
+
+func eachRow(d *json.Decoder, f func(journal.DurableRow)) error {
+	if err := begin(d, '['); err != nil {
+		return err
+	}
+	for d.More() {
+		var row journal.DurableRow
+		at := d.InputOffset()
+		if err := d.Decode(&row); err != nil {
+			return err
+		}
+		if n := int(d.InputOffset() - at); n > mostRow {
+			return fmt.Errorf("%w: a row of %d bytes, of at most %d", ErrLarge, n, mostRow)
+		}
+		f(row)
+	}
+	_, err := d.Token()
+	return err
+}
+
+func begin(d *json.Decoder, want json.Delim) error {
+	if t, err := d.Token(); err != nil || t != want {
+		return cmp.Or(err, fmt.Errorf("%v instead of %v", t, want))
+	}
+	return nil
+}
+
+// decodeRest decodes the next value, which is none of the rows.
+func decodeRest(d *json.Decoder, to any) error {
+	var text json.RawMessage
+	if err := d.Decode(&text); err != nil {
+		return err
+	}
+	if len(text) > mostOfPage {
+		return fmt.Errorf("%w: a value of %d bytes, of at most %d", ErrLarge, len(text), mostOfPage)
+	}
+	return json.Unmarshal(text, to)
+}
+
+// history decodes the answer about one thread.
+func history(text []byte) (*journal.Answer, error) {
+	if n := parts(text); n > mostParts {
+		return nil, fmt.Errorf("%w: %d values, of at most %d", ErrLarge, n, mostParts)
 	}
 	a := new(journal.Answer)
-	if err := json.Unmarshal(text, a); err != nil {
-		return nil, fmt.Errorf("control: %s: an answer that is none: %w", journal.Command, err)
+	return a, json.Unmarshal(text, a)
+}
+
+// parts counts the commas between the values of a JSON text.
+func parts(text []byte) (n int) {
+	within := false // of a string
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			within = !within
+		case '\\':
+			if within {
+				i++
+			}
+		case ',':
+			if !within {
+				n++
+			}
+		}
 	}
-	return a, nil
+	return n
 }

@@ -263,7 +263,7 @@ func (s *settings) askedTry(p flight.Process, err error) error {
 		return hint{at, "the disk"}
 	case !p.Status.Live():
 		return hint{at, s.call() + " DIR, the folder of its file store: what it had is there"}
-	case errors.Is(err, control.ErrSilent), errors.Is(err, control.ErrNone), errors.Is(err, control.ErrBusy):
+	case errors.Is(err, control.ErrSilent), errors.Is(err, control.ErrNone), errors.Is(err, control.ErrBusy), errors.Is(err, control.ErrLarge):
 		return hint{at, s.call() + " DIR, the folder of its file store, if it has one; vtdump " + strconv.Itoa(p.PID) + " shows its virtual threads without asking it"}
 	}
 	return at

@@ -39,6 +39,10 @@ var errFound = errors.New("found")
 // errUnknown is what check returns that has found nothing, has printed that, and cannot judge all.
 var errUnknown = errors.New("unknown")
 
+// longestError is how many bytes of an error are printed: it may quote what a process or a file
+// says.
+const longestError = 8 << 10
+
 // report prints an error with its next step, and returns the exit code it means.
 func report(stderr io.Writer, err error) int {
 	if errors.Is(err, syscall.EPIPE) {
@@ -64,7 +68,11 @@ func report(stderr io.Writer, err error) int {
 	case errors.As(err, &h):
 		try = h.try
 	}
-	fmt.Fprintf(stderr, "vtdump: %s\n", printable(strings.TrimPrefix(err.Error(), "flight: ")))
+	what := strings.TrimPrefix(err.Error(), "flight: ")
+	if len(what) > longestError {
+		what = what[:longestError] + "…"
+	}
+	fmt.Fprintf(stderr, "vtdump: %s\n", printable(what))
 	if point != "" {
 		text, below, _ := strings.Cut(point, "\n")
 		fmt.Fprintf(stderr, "    %s\n    %s\n", printable(text), below)

@@ -34,6 +34,8 @@ func TestMain(m *testing.M) {
 		busy()
 	} else if what == hundredTarget {
 		hundred()
+	} else if lie, ok := strings.CutPrefix(what, liarTarget); ok {
+		liar(lie)
 	} else if n, err := strconv.Atoi(what); err == nil {
 		target(n)
 	}

@@ -166,9 +166,7 @@ func (s *settings) profileOfProcess(ctx context.Context, k *profile.Kind, r *fli
 		d = usualProfile
 	}
 	p, err := profile.Follow(ctx, k, r, d, profile.ProcessOptions{CPU: func(ctx context.Context, d time.Duration) ([]byte, error) {
-		ctx, cancel := context.WithTimeout(ctx, d+usualProfile)
-		defer cancel()
-		return control.Ask(ctx, process.Path, "profile", []byte("cpu "+d.String()))
+		return control.Profile(ctx, process.Path, "cpu", d)
 	}})
 	if errors.Is(err, control.ErrUnknown) {
 		err = hint{err, "import _ \"github.com/vtscope/vtscope/runtime/flight/profiling\" in the program, or " + s.call() + " " + s.target + " run, for how long its threads were mounted"}

@@ -165,6 +165,8 @@ func askTry(p flight.Process, err error) string {
 		return fmt.Sprintf("kill -CONT %d; it may do later what it was asked", p.PID)
 	case errors.Is(err, control.ErrSilent):
 		return fmt.Sprintf("vtdump settings %d, in a moment: it may do later what it was asked", p.PID)
+	case errors.Is(err, control.ErrLarge):
+		return fmt.Sprintf("vtdump settings %d, which reads them from its flight file", p.PID)
 	case errors.Is(err, control.ErrNone):
 		return "build the program with a newer vtscope, or set VTSCOPE_DIR as it has it"
 	}

@@ -11,8 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/pprof/profile"
-
+	"github.com/vtscope/vtscope/dump/profile"
 	"github.com/vtscope/vtscope/dump/roster"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -22,8 +21,9 @@ func isProfile(begin []byte) bool {
 	return bytes.HasPrefix(begin, []byte{0x1f, 0x8b}) || len(begin) > 2 && begin[0] == 0x0a && begin[1] < ' ' && begin[1] != '\n' && bytes.IndexByte(begin, 0) >= 0
 }
 
-// maxProfile is the most bytes of a compressed profile that are read.
-const maxProfile = 1 << 28
+// mostMemory is how much memory a profile may take when it is read. One of a million goroutines
+// that are all different takes 1 GiB.
+const mostMemory = 2 << 30
 
 // A bunch is goroutines that are alike, of a profile, which knows no more of them.
 type bunch struct {
@@ -36,7 +36,7 @@ type bunch struct {
 
 // profile reads a goroutine profile.
 func (r *reader) profile(b io.Reader) error {
-	p, err := profile.Parse(io.LimitReader(b, maxProfile))
+	p, err := profile.Parse(b, mostMemory)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,8 @@ func WriteControl(to io.Writer, word string, body []byte) error {
 	return err
 }
 
-// ReadControl reads what [WriteControl] wrote; a body of more than most bytes is an error, and none is allocated before it has come. Of another version it
+// ReadControl reads what [WriteControl] wrote. A body of more than most bytes is a [LargeError].
+// Memory grows with what comes, to half more than the body while it is read. Of another version it
 // returns the word and an error that matches [ErrControlVersion].
 func ReadControl(from io.Reader, most int) (word string, body []byte, err error) {
 	// Byte by byte: what follows the line is not ours to read ahead.
@@ -125,17 +126,29 @@ func ReadControl(from io.Reader, most int) (word string, body []byte, err error)
 		return "", nil, errNoControl
 	}
 	if int(n) > most {
-		return words[2], nil, fmt.Errorf("%d bytes: at most %d", n, most)
+		return words[2], nil, &LargeError{int(n), most}
 	}
-	var b bytes.Buffer
-	switch got, err := b.ReadFrom(io.LimitReader(from, int64(n))); {
-	case err != nil:
-		return words[2], nil, err
-	case got < int64(n):
-		return words[2], nil, io.ErrUnexpectedEOF
+	for len(body) < int(n) {
+		if len(body) == cap(body) {
+			body = slices.Grow(body, min(int(n)-len(body), max(len(body), 4<<10)))
+		}
+		got, err := from.Read(body[len(body):min(int(n), cap(body))])
+		body = body[:len(body)+got]
+		switch {
+		case len(body) == int(n):
+		case err == io.EOF:
+			return words[2], nil, io.ErrUnexpectedEOF
+		case err != nil:
+			return words[2], nil, err
+		}
 	}
-	return words[2], b.Bytes(), nil
+	return words[2], body, nil
 }
+
+// A LargeError is that of a body which [ReadControl] does not read.
+type LargeError struct{ Bytes, Most int }
+
+func (e *LargeError) Error() string { return fmt.Sprintf("%d bytes: at most %d", e.Bytes, e.Most) }
 
 // ErrControlVersion is what the error of [ReadControl] matches for other versions than [ControlVersion].
 var ErrControlVersion = errors.New("the version is")

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -20,7 +21,7 @@ const (
 // Relabel gives the samples of a profile that Go made of a process the labels of ours: scope and name. A thread has the name of its scope there, not the path;
 // where scopes of one path have the name it becomes that. Other labels stay.
 func Relabel(data []byte, scopes []flight.ScopeRow) (*pprof.Profile, error) {
-	p, err := pprof.ParseData(data)
+	p, err := threads.Parse(bytes.NewReader(data), threads.MostMemory)
 	if err != nil {
 		return nil, fmt.Errorf("profile: the process answered with no profile: %w", err)
 	}
