@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/internal/plainfile"
 )
 
 const (
@@ -62,7 +62,7 @@ func (m *groupMarks) readLocked() error {
 	case m.mu.marks != nil && info.ModTime().Equal(m.mu.time) && info.Size() == m.mu.size:
 		return nil
 	}
-	text, err := os.ReadFile(m.path)
+	text, err := plainfile.Read(m.path, dump.MaxMarks)
 	if err != nil {
 		return fmt.Errorf("marks: %w", err)
 	}
@@ -125,20 +125,7 @@ func (m *groupMarks) set(s *dump.Snapshot, group int, mark dump.Mark, note strin
 
 // writeMarks replaces a file whole: who reads it meanwhile has the old one or the new one.
 func writeMarks(path, text string) error {
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".marks-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return plainfile.Replace(path, plainfile.ModeOf(path, 0o644), func(to io.Writer) error { _, err := io.WriteString(to, text); return err })
 }
 
 // note tells of rows what their groups are marked.

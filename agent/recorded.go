@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/incident"
+	"github.com/vtscope/vtscope/internal/plainfile"
 	"github.com/vtscope/vtscope/recording"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -48,14 +48,11 @@ type past struct {
 
 // openRecorded opens a recording or a bundle.
 func openRecorded(path string) (*past, error) {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, fmt.Errorf("%s: not a regular file", path))
-	}
 	var magic [16]byte
 	n, _ := io.ReadFull(f, magic[:])
 	r := &past{path: path}

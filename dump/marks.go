@@ -36,6 +36,9 @@ type MarkedGroup struct {
 // Lines are in the order of fingerprints, so that those of several people seldom meet. Empty lines and those that begin with # say nothing.
 type Marks struct{ rows []MarkedGroup } // by fingerprint
 
+// MaxMarks is how many bytes of marks a file may hold.
+const MaxMarks = 1 << 20
+
 const marksHead = "# Marks of vtdump: vtdump mark TARGET GROUP good, suspicious or none; read with --marks.\n"
 
 // ParseMarks reads what String has written. The error names the line.

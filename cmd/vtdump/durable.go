@@ -14,6 +14,7 @@ import (
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/dump/filter"
 	"github.com/vtscope/vtscope/dump/stream"
+	"github.com/vtscope/vtscope/internal/plainfile"
 	"github.com/vtscope/vtscope/runtime/durable/journal"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -148,7 +149,7 @@ func isProgram(name string) bool {
 }
 
 func isBytes(path string) bool {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return false
 	}
@@ -194,7 +195,7 @@ func (s *settings) noThread(err error) error {
 }
 
 func (s *settings) durablesOfBytes(w world, id string) error {
-	b, err := readSmall(s.target, journal.MaxFile)
+	b, err := plainfile.Read(s.target, journal.MaxFile)
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (s *settings) durablesOfBytes(w world, id string) error {
 	}
 	var keys *journal.Keys
 	if s.remote.key != "" {
-		secret, err := readSmall(s.remote.key, 64<<10)
+		secret, err := plainfile.Read(s.remote.key, 64<<10)
 		if err != nil {
 			return fmt.Errorf("--key: %w", err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/internal/plainfile"
 	"github.com/vtscope/vtscope/recording"
 	"github.com/vtscope/vtscope/tracing/jfr"
 )
@@ -110,7 +111,7 @@ func (s *settings) export(ctx context.Context, w world) error {
 	}
 	var e exported
 	var n int64
-	err = writeWhole(output, func(file io.Writer) error {
+	err = writeWhole(output, 0o600, func(file io.Writer) error {
 		buffered := bufio.NewWriterSize(file, 1<<16)
 		counted := counter{w: buffered}
 		if e, err = format.write(ctx, src, &counted, s.exporting); err != nil {
@@ -134,35 +135,33 @@ func (e *exported) report(stderr io.Writer, to string, bytes int64) error {
 	return nil
 }
 
-// writeWhole writes a file that has its name only when it is complete: what was there before stays until then. It has the rights of a file that is for its owner.
-// What is no regular file, such as a pipe, is written in place.
-func writeWhole(name string, write func(io.Writer) error) (err error) {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		if info.IsDir() {
-			return fmt.Errorf("%s is a folder", name)
-		}
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(write(f), f.Close())
+// writeWhole writes a file that has its name only when it is complete: what was there before stays until then. What is no regular file, such as a pipe, is
+// written in place, unless another user has put it there.
+func writeWhole(name string, mode fs.FileMode, write func(io.Writer) error) error {
+	info, err := os.Stat(name)
+	if err != nil || info.Mode().IsRegular() {
+		return plainfile.Replace(name, mode, write)
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if info.IsDir() {
+		return fmt.Errorf("%s is a folder", name)
+	}
+	link, err := os.Lstat(name)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+	for _, made := range []fs.FileInfo{link, info} {
+		if uid, known := plainfile.Owner(made); known && uid != 0 && uid != os.Geteuid() {
+			return hint{fmt.Errorf("%s: %s that user %d made", name, fileKind(made.Mode()), uid), "-o - > " + name}
 		}
-	}()
-	if err = write(f); err != nil {
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
 		return err
 	}
-	if err = f.Close(); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	if now, err := f.Stat(); err != nil || !os.SameFile(now, info) { // it was another one a moment ago
+		return errors.Join(fmt.Errorf("%s: it was replaced meanwhile", name), err, f.Close())
 	}
-	return os.Rename(f.Name(), name)
+	return errors.Join(write(f), f.Close())
 }
 
 func same(a, b string) bool {

@@ -162,7 +162,7 @@ func TestAnExportThatFailsLeavesWhatWasThere(t *testing.T) {
 	if err := os.WriteFile(out, []byte("before"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := writeWhole(out, func(w io.Writer) error {
+	err := writeWhole(out, 0o600, func(w io.Writer) error {
 		_, _ = w.Write(bytes.Repeat([]byte("x"), 1<<20))
 		return io.ErrUnexpectedEOF
 	})
@@ -172,7 +172,7 @@ func TestAnExportThatFailsLeavesWhatWasThere(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("got files %v, %v; want no other", entries, err)
 	}
-	if err := writeWhole(out, func(w io.Writer) error { _, err := w.Write([]byte("after")); return err }); err != nil || string(read(t, out)) != "after" {
+	if err := writeWhole(out, 0o600, func(w io.Writer) error { _, err := w.Write([]byte("after")); return err }); err != nil || string(read(t, out)) != "after" {
 		t.Errorf("got %v and %.20q, want the new content", err, read(t, out))
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/internal/plainfile"
 )
 
 // markFlags are what flags about marks ask for.
@@ -25,7 +25,7 @@ const usualMarks = "vtdump.marks"
 
 // readMarks reads the marks of --marks. Without missing, the file must be there.
 func (s *settings) readMarks(missing bool) error {
-	text, err := os.ReadFile(s.marks.file)
+	text, err := plainfile.Read(s.marks.file, dump.MaxMarks)
 	if errors.Is(err, fs.ErrNotExist) && missing {
 		return nil
 	}
@@ -68,15 +68,8 @@ func (s *settings) mark(ctx context.Context, w world) error {
 		similar = s.similar
 	}
 	line := s.marks.known.Remark(snap, at, similar, mark, s.marks.note)
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(s.marks.file); err == nil {
-		mode = info.Mode().Perm()
-	}
-	if err := writeWhole(s.marks.file, func(to io.Writer) error { _, err := io.WriteString(to, s.marks.known.String()); return err }); err != nil {
+	if err := writeWhole(s.marks.file, plainfile.ModeOf(s.marks.file, 0o644), func(to io.Writer) error { _, err := io.WriteString(to, s.marks.known.String()); return err }); err != nil {
 		return hint{fmt.Errorf("write marks: %w", err), "--marks FILE, another file"}
-	}
-	if err := os.Chmod(s.marks.file, mode); err != nil {
-		return fmt.Errorf("write marks: %w", err)
 	}
 	return written(fmt.Fprintf(w.stdout, "%s: %s is marked %s\n    try: vtdump %s --marks %s\n", s.marks.file, dump.Printable(line.About), mark, s.target, s.marks.file))
 }

@@ -7,21 +7,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/incident"
+	"github.com/vtscope/vtscope/internal/plainfile"
 	"github.com/vtscope/vtscope/recording"
 )
 
 // isBundle reports whether a target is a file that looks like an incident bundle.
 func isBundle(target string) bool {
-	info, err := os.Stat(target)
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	f, err := os.Open(target)
+	f, err := plainfile.Open(target)
 	if err != nil {
 		return false
 	}

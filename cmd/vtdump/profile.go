@@ -83,7 +83,7 @@ func (s *settings) profile(ctx context.Context, w world) error {
 		output = p.name + "." + k.Name + ".pb.gz"
 	}
 	var n int64
-	if err := writeWhole(output, func(to io.Writer) error {
+	if err := writeWhole(output, 0o600, func(to io.Writer) error {
 		counted := counter{w: to}
 		err := write(&counted)
 		n = counted.n

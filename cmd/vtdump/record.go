@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/internal/plainfile"
 	"github.com/vtscope/vtscope/recording"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -119,11 +120,7 @@ func splitMoment(target string) (path, at string) {
 // isRecording reports whether a target is a recording, or a moment of one.
 func isRecording(target string) bool {
 	path, _ := splitMoment(target)
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return false
 	}

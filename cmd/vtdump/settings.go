@@ -11,6 +11,7 @@ import (
 
 	"github.com/vtscope/vtscope/agent/control"
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/internal/plainfile"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -94,7 +95,7 @@ func settingsFile(path string) (string, error) {
 	if near := nearest(path, flight.SettingsNames); near != "" {
 		names = near
 	}
-	text, err := readSmall(path, flight.MaxControlBody)
+	text, err := plainfile.Read(path, flight.MaxControlBody)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", usageError{fmt.Sprintf("settings: no settings and no file %q", path), names + ", a file, or KIND.PROPERTY=VALUE"}
 	}
@@ -111,18 +112,6 @@ func settingsFile(path string) (string, error) {
 	return s.String(), nil
 }
 
-func readSmall(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: %s, not a file", path, fileKind(info.Mode()))
-	case info.Size() > most:
-		return nil, fmt.Errorf("%s: %d bytes: want at most %d", path, info.Size(), most)
-	}
-	return os.ReadFile(path)
-}
 
 // settingsTry names the kind or property that was meant, or what there is.
 func settingsTry(args []string) string {

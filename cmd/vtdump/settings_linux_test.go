@@ -91,7 +91,7 @@ func TestSettingsAreShownAndChangedWhileTheProcessRuns(t *testing.T) {
 		{[]string{"yield.threshold=1ms"}, exitUsage, "yield.threshold: events of this kind have no duration", ""},
 		{[]string{"profle"}, exitUsage, `no settings and no file "profle"`, "try: profile"},
 		{[]string{"park=off", "profile"}, exitUsage, `"profile" is no change`, "comes first"},
-		{[]string{"/dev/null"}, exitFailed, "/dev/null: a device, not a file", ""},
+		{[]string{"/dev/null"}, exitFailed, "open /dev/null: not a regular file", ""},
 	} {
 		got := vtdump(t, append([]string{"settings", pid}, c.args...)...)
 		if got.code != c.code || !strings.Contains(got.errors, c.errors) || !strings.Contains(got.errors, c.try) || got.out != "" {

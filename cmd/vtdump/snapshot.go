@@ -11,6 +11,7 @@ import (
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/dump/goroutines"
 	"github.com/vtscope/vtscope/incident"
+	"github.com/vtscope/vtscope/internal/plainfile"
 )
 
 // snapshotOf takes the snapshot of any target: a process, a moment of a recording, what a bundle has, what vtdump --json has written, or a dump of others.
@@ -65,11 +66,7 @@ func (s *settings) snapshotOf(ctx context.Context, w world, target string) (*dum
 
 // isDump reports whether a target is a file that looks like JSON.
 func isDump(target string) bool {
-	info, err := os.Stat(target)
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	f, err := os.Open(target)
+	f, err := plainfile.Open(target)
 	if err != nil {
 		return false
 	}

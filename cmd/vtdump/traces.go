@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/vtscope/vtscope/dump/goroutines"
 	"github.com/vtscope/vtscope/dump/jdk"
 	"github.com/vtscope/vtscope/dump/memory"
+	"github.com/vtscope/vtscope/internal/plainfile"
 )
 
 // fromStdin is the target that is standard input.
@@ -25,11 +25,10 @@ func isTraces(target string) bool {
 	if target == fromStdin {
 		return true
 	}
-	info, err := os.Stat(target)
-	if err != nil || !info.Mode().IsRegular() || memory.IsCore(target) {
+	if memory.IsCore(target) {
 		return false
 	}
-	f, err := os.Open(target)
+	f, err := plainfile.Open(target)
 	if err != nil {
 		return false
 	}
@@ -88,7 +87,7 @@ func (s *settings) readTraces(w world) (dump.Source, error) {
 	o := goroutines.Options{Name: "standard input", At: w.now()}
 	from := w.stdin
 	if s.target != fromStdin {
-		f, err := os.Open(s.target)
+		f, err := plainfile.Open(s.target)
 		if err != nil {
 			return nil, err
 		}

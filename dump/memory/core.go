@@ -16,6 +16,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/vtscope/vtscope/internal/plainfile"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -85,7 +86,10 @@ const (
 
 // openCoreFile reads what a core file says of itself. override is a copy of the executable, or "".
 func openCoreFile(path, override string) (*core, error) {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
+	if errors.Is(err, plainfile.ErrIrregular) {
+		err = fmt.Errorf("%w: %w", err, ErrNoCore)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
@@ -101,9 +105,6 @@ func (c *core) read() error {
 	info, err := c.file.Stat()
 	if err != nil {
 		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("not a regular file: %w", ErrNoCore)
 	}
 	c.size = uint64(info.Size())
 	c.mapping = mapFile(c.file, info.Size())
@@ -327,12 +328,7 @@ func (c *core) open(m *mappedFile) *os.File {
 	if c.override != "" {
 		path = c.override
 	}
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		c.strange = append(c.strange, fmt.Sprintf("%s: no such file", path))
-		return nil
-	}
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		c.strange = append(c.strange, err.Error())
 		return nil
@@ -398,11 +394,7 @@ func (c *core) close() error {
 
 // IsCore reports whether a file looks like a core file.
 func IsCore(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return false
 	}

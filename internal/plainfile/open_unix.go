@@ -22,7 +22,8 @@ func links(info fs.FileInfo) uint64 {
 	return 1
 }
 
-func owner(info fs.FileInfo) (uid int, known bool) {
+// Owner returns the user that a file is of, as far as the system tells.
+func Owner(info fs.FileInfo) (uid int, known bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 0, false

@@ -53,8 +53,8 @@ func open(path string, flags int) (*os.File, error) {
 
 // MayBeOurs reports whether a file in a directory has one name, and the directory's owner, this user or root made it.
 func MayBeOurs(file, dir fs.FileInfo) bool {
-	uid, known := owner(file)
-	of, _ := owner(dir)
+	uid, known := Owner(file)
+	of, _ := Owner(dir)
 	return links(file) == 1 && (!known || uid == of || uid == 0 || uid == os.Geteuid())
 }
 
@@ -110,4 +110,12 @@ func Replace(path string, mode fs.FileMode, write func(io.Writer) error) (err er
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// ModeOf returns the permissions of the regular file at path, for [Replace] to keep, or usual if there is none.
+func ModeOf(path string, usual fs.FileMode) fs.FileMode {
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+		return info.Mode().Perm()
+	}
+	return usual
 }
