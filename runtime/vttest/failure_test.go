@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/computetest"
 	"github.com/vtscope/vtscope/runtime/continuation"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
 	"github.com/vtscope/vtscope/runtime/sched"
@@ -253,10 +254,7 @@ func TestAThreadThatBlocksOutsideOfTheBubbleFailsTheSchedule(t *testing.T) {
 		defer stop.Store(true)
 		o.Patience = 100 * time.Millisecond // of which it may take ten times as many
 		fails(t, o, func() {
-			vthread.Builder{Name: "hog"}.Start(func() {
-				for !stop.Load() {
-				}
-			}).Join()
+			vthread.Builder{Name: "hog"}.Start(func() { computetest.Until(&stop) }).Join()
 		}, "#2 hog computes")
 	})
 	t.Run("goroutine", func(t *testing.T) {
