@@ -15,7 +15,7 @@ var ErrIrregular = errors.New("not a regular file")
 // Open opens a regular file for reading. It waits for nothing: a pipe is refused, whether or not somebody writes to it. It follows links.
 func Open(path string) (*os.File, error) { return open(path, os.O_RDONLY) }
 
-// OpenFile opens a regular file for reading, or with [os.O_RDWR] for both. It follows no symbolic link.
+// OpenFile opens a regular file with flags of [os.OpenFile]. One that it makes has mode 0600. It follows no symbolic link.
 func OpenFile(path string, flags int) (*os.File, error) { return open(path, flags|openNoFollow) }
 
 // OpenOwn opens a regular file that no other name leads to: no symbolic link is followed, and a file with two names is refused. A name in a directory that
@@ -33,7 +33,7 @@ func OpenOwn(path string) (*os.File, error) {
 }
 
 func open(path string, flags int) (*os.File, error) {
-	f, err := os.OpenFile(path, flags|openNonblock, 0)
+	f, err := os.OpenFile(path, flags|openNonblock, 0o600)
 	if err != nil {
 		if isLink(err) {
 			err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("a symbolic link: %w", ErrIrregular)}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/vtscope/vtscope/internal/plainfile"
 	"github.com/vtscope/vtscope/runtime/durable/journal"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
@@ -154,15 +155,15 @@ func (s *FileStore) Load(f func(journal.Entry) error) error {
 
 // truncate cuts off what is no record (F3).
 func (s *FileStore) truncate(path string, size int64) error {
-	info, err := os.Stat(path)
-	if err != nil || info.Size() == size {
-		return err
-	}
-	s.cut = info.Size() - size
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := plainfile.OpenFile(path, os.O_RDWR)
 	if err != nil {
 		return err
 	}
+	info, err := f.Stat()
+	if err != nil || info.Size() == size {
+		return errors.Join(err, f.Close())
+	}
+	s.cut = info.Size() - size
 	return errors.Join(s.options.disk.truncate(f, size), s.options.disk.sync(f), f.Close())
 }
 
@@ -172,7 +173,7 @@ func (s *FileStore) writeAgain(path string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := plainfile.OpenFile(path, os.O_RDWR)
 	if err != nil {
 		return err
 	}
@@ -361,7 +362,7 @@ func (s *FileStore) writeBase(path string, upTo uint64) (size int64, err error) 
 			return 0, err
 		}
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := plainfile.Create(path)
 	if err != nil {
 		return 0, err
 	}

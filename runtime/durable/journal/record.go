@@ -9,6 +9,8 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+
+	"github.com/vtscope/vtscope/internal/plainfile"
 )
 
 // A record is its length and its CRC-32C (four bytes each, little endian), and a list of entries as JSON. The highest bit of the length says that all of the file before it
@@ -90,7 +92,7 @@ func (l Limits) ReadFile(path string, newest bool, f func(Entry) error) (size in
 }
 
 func openRecords(path string) (*os.File, *bufio.Reader, error) {
-	file, err := os.Open(path)
+	file, err := plainfile.Open(path)
 	return file, bufio.NewReaderSize(file, 1<<20), err
 }
 
