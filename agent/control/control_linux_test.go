@@ -87,13 +87,14 @@ func TestWhoDoesNotAnswerIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "1-1.flight")
+	r := recorder(t)
+	path := filepath.Join(dir, filepath.Base(r.Path()))
 	for _, p := range []string{path, "recording.vtr"} {
 		if _, err := control.Ask(context.Background(), p, "hello", nil); !errors.Is(err, control.ErrNone) {
 			t.Errorf("%s: got %v, want %v", p, err, control.ErrNone)
 		}
 	}
-	whole, err := os.ReadFile(recorder(t).Path())
+	whole, err := os.ReadFile(r.Path())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,10 @@ func TestOnlyTheProcessOfTheFlightFileAnswers(t *testing.T) {
 	}
 	dir := filepath.Dir(r.Path())
 	socket := flight.SocketPath(r.Path())
-	other := filepath.Join(dir, "1-1.flight")
+	other := filepath.Join(dir, "other", filepath.Base(r.Path()))
+	if err := os.Mkdir(filepath.Dir(other), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	place := func(make func(old, new string) error, file []byte) {
 		t.Helper()
 		for _, p := range []string{other, flight.SocketPath(other)} {
@@ -152,6 +156,12 @@ func TestOnlyTheProcessOfTheFlightFileAnswers(t *testing.T) {
 	if _, err := control.Ask(patient(t), other, "settings", nil); err != nil {
 		t.Errorf("another name of both: %v", err)
 	}
+	// A directory that was put in the place of another one has the files of another process, each of them good.
+	named := other
+	other = filepath.Join(filepath.Dir(other), "1-1.flight")
+	place(os.Link, whole)
+	refused("the flight file of another process, by another name")
+	other = named
 	if os.Geteuid() == 0 {
 		if err := os.Chown(other, 4711, 4711); err != nil {
 			t.Fatal(err)

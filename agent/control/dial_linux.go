@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/vtscope/vtscope/internal/procfs"
@@ -77,6 +78,10 @@ func checkPeer(c *net.UnixConn, dir *os.File, path string) error {
 	}
 	defer r.Close()
 	h := r.Header()
+	// The caller asked for the process that the file is named after. What has the name by now may be the file of another one.
+	if named := fmt.Sprintf("%d-%d", h.PID, h.StartTime); !strings.HasPrefix(filepath.Base(path), named+"-") && filepath.Base(path) != named+".flight" {
+		return fmt.Errorf("the flight file %s is of process %d: %w", filepath.Base(path), h.PID, errStranger)
+	}
 	if peer.Pid == 0 { // of a pid namespace that is not seen from here: nobody else may have put the socket here
 		info, err := dir.Stat()
 		if err != nil {

@@ -112,7 +112,6 @@ func settingsFile(path string) (string, error) {
 	return s.String(), nil
 }
 
-
 // settingsTry names the kind or property that was meant, or what there is.
 func settingsTry(args []string) string {
 	var names, properties []string

@@ -1,5 +1,4 @@
-// Package neighbourtest plays another user of the machine, who prepares names and opens connections, for
-// tests that run as root.
+// Package neighbourtest plays another user of the machine, who prepares names and opens connections, for tests that run as root.
 //
 //	neighbourtest.Do(t, func() error { return os.Symlink("/etc/passwd", path) })
 //

@@ -134,7 +134,7 @@ func OpenPID(pid int) (*Reader, error) {
 		return nil, fmt.Errorf("flight: open process %d: %w", pid, ErrNoProcess)
 	}
 	for _, m := range mappedFiles(pid) {
-		r, err := openReader(m.path, m.flags)
+		r, err := openMapped(m, pid)
 		if err != nil {
 			keep(err)
 			continue
@@ -183,6 +183,10 @@ func openIn(dir string, pid int, startTime uint64, live bool) (*Reader, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := r.isOf(dir, p, start, live); err != nil {
+			r.Close()
+			return nil, err
+		}
 		r.mu.Lock()
 		foreign := live && r.mu.header.PIDSpace != 0 && r.mu.header.PIDSpace != pidSpace(strconv.Itoa(pid)) && pidSpace(strconv.Itoa(pid)) != 0
 		r.mu.Unlock()
@@ -195,6 +199,68 @@ func openIn(dir string, pid int, startTime uint64, live bool) (*Reader, error) {
 	return nil, nil
 }
 
+// isOf returns an error unless the file in a directory is that of the process that its name says. Any user may make a directory where the files of users are, and
+// files in it with the names of processes of others: what counts is who owns the file.
+func (r *Reader) isOf(dir string, pid int, startTime uint64, live bool) error {
+	h := r.Header()
+	if h.PID != pid || h.StartTime != startTime {
+		return fmt.Errorf("flight: open %s: it is of process %d: %w", r.path, h.PID, ErrNotVtscope)
+	}
+	var file, of syscall.Stat_t
+	if err := syscall.Fstat(int(r.src.(fileSource).file.Fd()), &file); err != nil {
+		return fmt.Errorf("flight: open %s: %w", r.path, err)
+	}
+	if err := syscall.Lstat(dir, &of); err != nil || of.Uid != file.Uid {
+		return fmt.Errorf("flight: open %s: it belongs to user %d, and its directory to user %d: %w", r.path, file.Uid, of.Uid, ErrNotVtscope)
+	}
+	if !live || file.Uid == 0 {
+		return nil
+	}
+	// One that had more rights when it began may have fewer now.
+	if uids, err := procfs.UIDs(pid); err == nil && !slices.Contains(uids, int(file.Uid)) {
+		return fmt.Errorf("flight: open %s: it belongs to user %d, and process %d to user %d: %w", r.path, file.Uid, pid, uids[0], ErrNotVtscope)
+	}
+	return nil
+}
+
+// openMapped opens a file that a process has mapped. Its path leads through the process's root, where links may lead out of that and names may have changed since: what
+// was opened must be what is mapped, and say that it is of that process.
+func openMapped(m mappedFile, pid int) (*Reader, error) {
+	r, err := openReader(m.path, m.flags)
+	if err != nil {
+		return nil, err
+	}
+	var st syscall.Stat_t
+	err = syscall.Fstat(int(r.src.(fileSource).file.Fd()), &st)
+	if err == nil && m.inode != 0 && (st.Ino != m.inode || st.Dev != m.device) {
+		err = fmt.Errorf("another file has this name: %w", ErrNotVtscope)
+	}
+	if err == nil {
+		err = r.isOfProcess(pid)
+	}
+	if err != nil {
+		r.Close()
+		return nil, fmt.Errorf("flight: open %s: %w", m.path, err)
+	}
+	return r, nil
+}
+
+// isOfProcess returns an error unless the file says that it is of the process, by the pid in that one's own pid namespace, and by its start.
+func (r *Reader) isOfProcess(pid int) error {
+	own, err := procfs.OwnPID(pid)
+	if err != nil {
+		return err
+	}
+	st, err := procfs.ReadStat(pid)
+	if err != nil {
+		return err
+	}
+	if h := r.Header(); h.PID != own || h.StartTime != st.Start {
+		return fmt.Errorf("it is of process %d: %w", h.PID, ErrNotVtscope)
+	}
+	return nil
+}
+
 // ownedBy reports whether the directory belongs to the user that process pid runs as.
 func ownedBy(dir string, pid int) bool {
 	var d, p syscall.Stat_t
@@ -203,8 +269,10 @@ func ownedBy(dir string, pid int) bool {
 
 // A mappedFile is a way to a flight file that a process has mapped.
 type mappedFile struct {
-	path  string
-	flags int // to open it with
+	path   string
+	flags  int // to open it with
+	device uint64
+	inode  uint64 // 0: the kernel does not say
 }
 
 // mappedFiles returns the flight files that process pid has mapped, as paths through its root, so
@@ -226,15 +294,32 @@ func mappedFiles(pid int) []mappedFile {
 		if _, _, named := parseFileName(name); !ok || !named {
 			continue
 		}
-		m := mappedFile{proc + "/root" + path, openNoFollow}
+		m := mappedFile{path: proc + "/root" + path, flags: openNoFollow}
 		if gone {
-			m = mappedFile{openFileOf(proc, path), 0} // the kernel's own link
+			m.path, m.flags = openFileOf(proc, path), 0 // the kernel's own link
 		}
+		m.device, m.inode = mappedInode(lines.Text())
 		if m.path != "" && !slices.Contains(found, m) {
 			found = append(found, m)
 		}
 	}
 	return found
+}
+
+// mappedInode returns the device and inode in a line of maps, 0 if there is none: "FROM-TO rw-s OFFSET MAJOR:MINOR INODE PATH".
+func mappedInode(line string) (device, inode uint64) {
+	words := strings.Fields(line)
+	if len(words) < 5 {
+		return 0, 0
+	}
+	major, minor, _ := strings.Cut(words[3], ":")
+	a, err1 := strconv.ParseUint(major, 16, 32)
+	b, err2 := strconv.ParseUint(minor, 16, 32)
+	inode, err3 := strconv.ParseUint(words[4], 10, 64)
+	if errors.Join(err1, err2, err3) != nil {
+		return 0, 0
+	}
+	return a&0xfff<<8 | a&^0xfff<<32 | b&0xff | b&^0xff<<12, inode // as stat has it
 }
 
 // openFileOf returns the link to a process's open file that is shown with the target, "" if there is none that we may see.
