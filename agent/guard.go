@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vtscope/vtscope/agent/access"
+	procmem "github.com/vtscope/vtscope/dump/memory"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -40,6 +41,7 @@ func (r *route) role() access.Role {
 func (a *Agent) open(path string) (*flight.Reader, error) {
 	r, err := flight.Open(path)
 	if err == nil {
+		r.NamesFrom(procmem.Executable)
 		a.options.Access.Redactor().Reader(r)
 	}
 	return r, err

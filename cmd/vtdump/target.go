@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/memory"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -87,6 +88,7 @@ func openPID(call string, pid int, target string) (*flight.Reader, error) {
 	}
 	r, err := flight.OpenPID(pid)
 	if err == nil {
+		r.NamesFrom(memory.Executable)
 		return r, nil
 	}
 	if _, statErr := os.Lstat(target); statErr == nil && errors.Is(err, flight.ErrNoProcess) {
@@ -108,6 +110,7 @@ func openFile(call, path string) (*flight.Reader, error) {
 	if err != nil {
 		return nil, explain(call, path, err)
 	}
+	r.NamesFrom(memory.Executable)
 	return r, nil
 }
 

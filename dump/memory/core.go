@@ -27,8 +27,9 @@ var ErrNoCore = errors.New("not a core file")
 // somebody may cut it meanwhile.
 type core struct {
 	file     *os.File
-	mapping  []byte // nil: it is read
-	touched  int    // pieces of the mapping, since the kernel was told to forget it
+	kinds    []uint16 // of ELF files that it may be
+	mapping  []byte   // nil: it is read
+	touched  int      // pieces of the mapping, since the kernel was told to forget it
 	size     uint64
 	machine  uint16
 	segments []segment // by address
@@ -70,18 +71,20 @@ const (
 	coreHeader = 64
 	progHeader = 56
 
-	typeCore    = 4
-	machineX64  = 62
-	machineARM  = 183
-	progLoad    = 1
-	progNote    = 4
-	progWrite   = 2
-	notePrStat  = 1
-	notePrPS    = 3
-	noteAuxv    = 6
-	noteFile    = 0x46494c45
-	auxEntry    = 9
-	manySegment = 0xffff // the number is in section 0
+	typeExecutable = 2
+	typeShared     = 3 // and executables that can be loaded anywhere
+	typeCore       = 4
+	machineX64     = 62
+	machineARM     = 183
+	progLoad       = 1
+	progNote       = 4
+	progWrite      = 2
+	notePrStat     = 1
+	notePrPS       = 3
+	noteAuxv       = 6
+	noteFile       = 0x46494c45
+	auxEntry       = 9
+	manySegment    = 0xffff // the number is in section 0
 )
 
 // openCoreFile reads what a core file says of itself. override is a copy of the executable, or "".
@@ -93,7 +96,7 @@ func openCoreFile(path, override string) (*core, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
-	c := &core{file: f, override: override, registers: map[int]registers{}, files: map[string]*os.File{}}
+	c := &core{file: f, kinds: []uint16{typeCore}, override: override, registers: map[int]registers{}, files: map[string]*os.File{}}
 	if err := c.read(); err != nil {
 		c.close()
 		return nil, fmt.Errorf("memory: read %s: %w", path, err)
@@ -116,7 +119,7 @@ func (c *core) read() error {
 	switch c.machine = le.Uint16(h[18:]); {
 	case string(h[:4]) != "\x7fELF" || h[4] != 2 || h[5] != 1:
 		return fmt.Errorf("it is no 64-bit ELF file: %w", ErrNoCore)
-	case le.Uint16(h[16:]) != typeCore:
+	case !slices.Contains(c.kinds, le.Uint16(h[16:])):
 		return fmt.Errorf("it is an ELF file of another kind (%d): %w", le.Uint16(h[16:]), ErrNoCore)
 	case c.machine != machineX64 && c.machine != machineARM:
 		return fmt.Errorf("of another processor (%d), want amd64 or arm64: %w", c.machine, ErrNoCore)

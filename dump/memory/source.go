@@ -43,6 +43,7 @@ func open(s space, r *flight.Reader) *Source {
 		src.miss("stacks are as they were recorded: %v", err)
 		return src
 	}
+	r.NamesFrom(func(flight.Executable) flight.Namer { return &executable{module: m} })
 	src.walker = &walker{space: s, layout: l, stacks: newStackTable(m), nested: map[flight.StackID]bool{}}
 	return src
 }

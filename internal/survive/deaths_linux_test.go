@@ -2,6 +2,7 @@ package survive
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/dump/memory"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/flight/flighttest"
 )
@@ -140,6 +142,7 @@ func (v *living) flight() *flight.Reader {
 	if err != nil {
 		v.t.Fatal(err)
 	}
+	r.NamesFrom(memory.Executable)
 	return r
 }
 
@@ -194,7 +197,30 @@ func lookAt(t *testing.T, r *flight.Reader, want flight.Status) (l look) {
 		t.Error(err)
 	}
 	l.lost = r.Lost()
+	if want == flight.StatusGone {
+		checkNames(t, r)
+	}
 	return l
+}
+
+// checkNames checks that each frame of each thread has a name: of those that the process did not write, the executable has them.
+func checkNames(t *testing.T, r *flight.Reader) {
+	t.Helper()
+	stacks := map[flight.StackID]bool{}
+	_, err := r.Threads(context.Background(), func(rows []flight.ThreadRow) {
+		for _, row := range rows {
+			if stacks[row.Stack] || row.Torn {
+				continue
+			}
+			stacks[row.Stack] = true
+			if s, err := r.Stack(row.Stack); err != nil || s.Unsymbolised != 0 {
+				t.Errorf("thread %d: %d frames of its stack have no name, error %v: %+v", row.ID, s.Unsymbolised, err, s.Frames)
+			}
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // check compares what a file says with what the witness saw.

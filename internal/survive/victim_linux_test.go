@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -195,13 +196,41 @@ var deaths map[string]death // set by init: the functions name it
 
 func init() {
 	deaths = map[string]death{
-		"killed":            {sign: syscall.SIGKILL},
-		"out of memory":     {die: exhaust, limited: true, says: `fatal error: .*(out of memory|cannot |newosproc)`, code: 2},
-		"killed for memory": {die: overflow, grouped: true, sign: syscall.SIGKILL},
-		"fatal error":       {die: raceOnMap, says: "fatal error: concurrent map", code: 2},
-		"panic":             {die: panicHere, says: "panic: a goroutine's last word", code: 2},
-		"panic of a thread": {die: panicInThread, more: 1, says: "panic: a thread's last word", code: 2},
+		"killed":               {sign: syscall.SIGKILL},
+		"out of memory":        {die: exhaust, limited: true, says: `fatal error: .*(out of memory|cannot |newosproc)`, code: 2},
+		"killed for memory":    {die: overflow, grouped: true, sign: syscall.SIGKILL},
+		"fatal error":          {die: raceOnMap, says: "fatal error: concurrent map", code: 2},
+		"panic":                {die: panicHere, says: "panic: a goroutine's last word", code: 2},
+		"killed on new stacks": {die: killedOnNewStacks, more: newStacks, sign: syscall.SIGKILL},
+		"panic of a thread":    {die: panicInThread, more: 1, says: "panic: a thread's last word", code: 2},
 	}
+}
+
+// newStacks is how many threads a victim starts just before it dies, each with a stack that it has not had before.
+const newStacks = 50
+
+func killedOnNewStacks(order) {
+	var parked atomic.Int64
+	for i := range newStacks {
+		vthread.Start(func() { parkAt(i, &parked) })
+	}
+	for parked.Load() < newStacks {
+		vthread.Yield()
+	}
+	must(syscall.Kill(os.Getpid(), syscall.SIGKILL))
+	select {}
+}
+
+// parkAt parks for ever, so many calls further in.
+//
+//go:noinline
+func parkAt(depth int, parked *atomic.Int64) {
+	if depth > 0 {
+		parkAt(depth-1, parked)
+		return
+	}
+	parked.Add(1)
+	waitParked()
 }
 
 func panicHere(order) { panic("a goroutine's last word") }

@@ -26,6 +26,16 @@ var selfIdentity = sync.OnceValue(func() identity {
 	return id
 })
 
+// selfBuildID is that of the file that the process executes, also if its name is gone by now.
+var selfBuildID = sync.OnceValue(func() string {
+	f, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	return BuildID(f)
+})
+
 func bootID() (id [16]byte) {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

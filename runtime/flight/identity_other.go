@@ -10,3 +10,5 @@ type identity struct {
 }
 
 func selfIdentity() identity { return identity{} }
+
+func selfBuildID() string { return "" }

@@ -166,6 +166,8 @@ type fileHeader struct {
 	LostMore   [lostSlots]uint64
 	LostLater  [kindSlots - kindSlotsV1]uint64 // of the kinds that LostKinds has no room for
 	Settings   settingsRecord
+	BuildID    [buildIDSize]byte // of the executable: see [BuildID]
+	Marker     uint64            // address of the function markerName
 }
 
 // settingsRecord tells the [Settings].

@@ -31,7 +31,7 @@ func TestLayoutMatchesTheSpecification(t *testing.T) {
 		what      string
 		got, want uintptr
 	}{
-		{"header size", unsafe.Sizeof(h), 1960 + 32 + 64*16},
+		{"header size", unsafe.Sizeof(h), 1960 + 32 + 64*16 + 120 + 8},
 		{"header version", unsafe.Offsetof(h.Version), 16},
 		{"header headerSize", unsafe.Offsetof(h.HeaderSize), 20},
 		{"header pid", unsafe.Offsetof(h.PID), 24},
@@ -95,6 +95,8 @@ func TestLayoutMatchesTheSpecification(t *testing.T) {
 		{"user kind stride", userKindSize, 256},
 		{"user kind field", unsafe.Offsetof(userKindRecord{}.Field), 64},
 		{"settings", unsafe.Offsetof(h.Settings), 1960},
+		{"build id", unsafe.Offsetof(h.BuildID), 3016},
+		{"marker", unsafe.Offsetof(h.Marker), 3136},
 		{"setting row", unsafe.Sizeof(settingRow{}), 16},
 		{"cold entry", unsafe.Offsetof(c.Entry), 40},
 		{"cold offset", coldOffset, 1 << 20},

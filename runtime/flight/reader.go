@@ -25,7 +25,10 @@ type Reader struct {
 	pid     int                                  // as seen from here, 0 if unknown
 	rewrite func(kind TextKind, s string) string // nil: texts are given as they are; set by Rewrite
 	exit    exitWatch
-	mu      struct {
+
+	openNamer func(Executable) Namer // guarded by mu after the first use; nil: none, or it was called
+
+	mu struct {
 		sync.Mutex
 		header   fileHeader   // as last read
 		fresh    headerOfPage // while it is read
@@ -39,6 +42,7 @@ type Reader struct {
 		symbols  map[uint64][]symbolFrame
 		symbolAt int    // symbol segment to go on with
 		symbolTo uint64 // what is read of it
+		namer    Namer  // nil: none
 	}
 }
 
@@ -153,6 +157,13 @@ func newReader(path string, src source) (*Reader, error) {
 // Close closes the file. The reader must not be used afterwards.
 func (r *Reader) Close() error {
 	r.exit.close()
+	r.mu.Lock()
+	namer := r.mu.namer
+	r.mu.namer, r.openNamer = nil, nil
+	r.mu.Unlock()
+	if namer != nil {
+		return errors.Join(namer.Close(), r.src.close())
+	}
 	return r.src.close()
 }
 

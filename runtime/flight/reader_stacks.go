@@ -62,7 +62,8 @@ func (r *Reader) unitLocked(k segmentKind, id uint32) (offset uint64, room int, 
 }
 
 // Stack returns an interned stack. Its frames lack names while Unsymbolised is not 0: the process
-// writes them a moment after it first meets the stack. Id 0 is the empty stack.
+// writes them a moment after it first meets the stack. Those that a dead process has not written come
+// from its executable: see [Reader.NamesFrom]. Id 0 is the empty stack.
 func (r *Reader) Stack(id StackID) (Stack, error) {
 	if id == 0 {
 		return Stack{}, nil
@@ -86,6 +87,10 @@ func (r *Reader) Stack(id StackID) (Stack, error) {
 	for _, pc := range pcs {
 		frames, ok := r.mu.symbols[pc]
 		if !ok {
+			if found, ok := r.namesLocked(pc); ok {
+				s.Frames = append(s.Frames, found...)
+				continue
+			}
 			s.Unsymbolised++
 			s.Frames = append(s.Frames, Frame{Func: "0x" + strconv.FormatUint(pc, 16), PC: pc})
 		}

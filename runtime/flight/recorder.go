@@ -231,6 +231,8 @@ func fillHeader(h *fileHeader, o Options) {
 	copyText(h.Program[:], o.Program)
 	exe, _ := os.Executable()
 	copyText(h.Exe[:], exe)
+	copyText(h.BuildID[:], selfBuildID())
+	h.Marker = marker()
 }
 
 // copyText copies s, cut so that a zero byte ends it.
