@@ -217,6 +217,8 @@ func exerciseReader(r *Reader) error {
 	note(err)
 	_, err = r.PinSites()
 	note(err)
+	_, err = r.Recent()
+	note(err)
 	_, err = r.Blockers()
 	note(err)
 	_, err = r.Waits()

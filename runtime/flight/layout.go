@@ -37,8 +37,11 @@ const (
 	schedulersPerSegment = schedulerSegmentSize / schedulerSize
 	pinSiteSegmentSize   = 64 << 10
 	pinSitesPerSegment   = pinSiteSegmentSize / pinSiteSize
+	recentSegmentSize    = 64 << 10
+	recentPerSegment     = recentSegmentSize / recentSize
 	schedulerSize        = 2048
 	pinSiteSize          = 64
+	recentSize           = 512
 	blockerSegmentSize   = 256 << 10
 	blockersPerSegment   = blockerSegmentSize / blockerSize
 	blockerSize          = 256
@@ -94,11 +97,12 @@ const (
 	segmentDurable
 	segmentDurableTotals
 	segmentLabel
+	segmentRecent
 
 	segmentKindCount
 )
 
-var segmentKindNames = [segmentKindCount]string{"none", "ring", "thread", "scope", "name", "string", "stack", "symbol", "scheduler", "pin site", "blocker", "wait", "user kind", "totals", "poller", "durable", "durable totals", "label"}
+var segmentKindNames = [segmentKindCount]string{"none", "ring", "thread", "scope", "name", "string", "stack", "symbol", "scheduler", "pin site", "blocker", "wait", "user kind", "totals", "poller", "durable", "durable totals", "label", "recent place"}
 
 func (k segmentKind) String() string {
 	if k < segmentKindCount {
@@ -301,6 +305,31 @@ type pinSiteRecord struct {
 	Victims uint64
 	Last    uint64 // ticks
 	_       [8]byte
+}
+
+// recentRecord describes what happened at a place lately.
+type recentRecord struct {
+	Ver   uint32
+	What  uint32 // kind, 0: the record is free | reason<<8
+	Stack uint32 // 0: not known
+	Step  uint32 // the newest
+	Last  uint64 // ticks of the last hold's end
+	_     [40]byte
+	Steps [recentSteps]recentStepRecord
+}
+
+// recentStepRecord sums the holds of a step at a place.
+type recentStepRecord struct {
+	Began   uint64 // ticks: when the first of them ended
+	Count   uint32 // 0: there is no such step
+	Name    uint32 // of Blocker (string)
+	Waiting uint64 // how many waited, in sum
+	Total   uint64 // nanoseconds
+	Longest uint64 // nanoseconds; the others are of that hold
+	Blocker uint64
+	Thread  uint64
+	Crowd   uint32 // how many waited
+	_       uint32
 }
 
 // blockerRecord describes what somebody waits for.

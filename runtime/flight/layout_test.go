@@ -24,6 +24,7 @@ func TestLayoutMatchesTheSpecification(t *testing.T) {
 		sf symbolFrame
 		sc schedulerRecord
 		ps pinSiteRecord
+		rp recentRecord
 		bl blockerRecord
 		wr waitRecord
 	)
@@ -140,7 +141,23 @@ func TestLayoutMatchesTheSpecification(t *testing.T) {
 		{"pin site victims", unsafe.Offsetof(ps.Victims), 40},
 		{"pin site last", unsafe.Offsetof(ps.Last), 48},
 		{"pin site stride", pinSiteSize, 64},
-		{"pin sites of a segment", pinSitesPerSegment, 1024},
+		{"recent place size", unsafe.Sizeof(rp), recentSize},
+		{"recent place what", unsafe.Offsetof(rp.What), 4},
+		{"recent place stack", unsafe.Offsetof(rp.Stack), 8},
+		{"recent place step", unsafe.Offsetof(rp.Step), 12},
+		{"recent place last", unsafe.Offsetof(rp.Last), 16},
+		{"recent place steps", unsafe.Offsetof(rp.Steps), 64},
+		{"recent step size", unsafe.Sizeof(rp.Steps[0]), 64},
+		{"recent step count", unsafe.Offsetof(rp.Steps[0].Count), 8},
+		{"recent step name", unsafe.Offsetof(rp.Steps[0].Name), 12},
+		{"recent step waiting", unsafe.Offsetof(rp.Steps[0].Waiting), 16},
+		{"recent step total", unsafe.Offsetof(rp.Steps[0].Total), 24},
+		{"recent step longest", unsafe.Offsetof(rp.Steps[0].Longest), 32},
+		{"recent step blocker", unsafe.Offsetof(rp.Steps[0].Blocker), 40},
+		{"recent step thread", unsafe.Offsetof(rp.Steps[0].Thread), 48},
+		{"recent step crowd", unsafe.Offsetof(rp.Steps[0].Crowd), 56},
+		{"recent place stride", recentSize, 512},
+		{"recent places of a segment", recentPerSegment, 128},
 		{"blocker size", unsafe.Sizeof(bl), blockerSize},
 		{"blocker blocker", unsafe.Offsetof(bl.Blocker), 8},
 		{"blocker since", unsafe.Offsetof(bl.Since), 16},

@@ -31,6 +31,7 @@ func (r *Recorder) CountPin(stack StackID, why Reason, held time.Duration, victi
 	if r == nil {
 		return
 	}
+	r.recent.count(r, &recentHold{recentSite: recentSite{RecentPin, why, stack}, held: held, waiting: victims}, t)
 	p := &r.pinSites
 	p.mu.Lock()
 	defer p.mu.Unlock()

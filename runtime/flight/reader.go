@@ -283,6 +283,8 @@ func checkEntry(e *segmentEntry, ordinal int, end, size uint64, ringHeader uint3
 		stride, count, want = schedulerSize, schedulersPerSegment, schedulerSegmentSize
 	case segmentPinSite:
 		stride, count, want = pinSiteSize, pinSitesPerSegment, pinSiteSegmentSize
+	case segmentRecent:
+		stride, count, want = recentSize, recentPerSegment, recentSegmentSize
 	case segmentBlocker:
 		stride, count, want = blockerSize, blockersPerSegment, blockerSegmentSize
 	case segmentWait:

@@ -90,6 +90,55 @@ func (r *Reader) PinSites() ([]PinSite, error) {
 	return rows, err
 }
 
+// A RecentSite is a place where carriers or locks were held lately, for one reason.
+type RecentSite struct {
+	Kind   RecentKind
+	Reason Reason
+	Stack  StackID      // 0: not known
+	Steps  []RecentStep // of about the last minute in which it was used, in no order
+}
+
+// A RecentStep sums the holds that ended at a place within ten seconds.
+type RecentStep struct {
+	Began   Ticks // when the first of them ended
+	Count   uint32
+	Waiting uint64 // threads that waited, in sum
+	Total   time.Duration
+	Longest time.Duration
+
+	// These are of the longest: how many waited, and of a lock what it was and which thread held it, 0: none.
+	Crowd   uint32
+	Blocker Blocker
+	Name    string // given by the user
+	Thread  ThreadID
+}
+
+// Recent returns the places where carriers or locks were held lately, in no order. An error that matches [ErrIncomplete] means that some are missing.
+func (r *Reader) Recent() ([]RecentSite, error) {
+	var rows []RecentSite
+	err := r.scan(segmentRecent, recentPerSegment, recentSize, func(b []byte) bool {
+		le := binary.LittleEndian
+		row := RecentSite{Kind: RecentKind(b[4]), Reason: Reason(b[5]), Stack: StackID(le.Uint32(b[8:]))}
+		if row.Kind >= recentKindCount || row.Reason >= ReasonCount {
+			return false
+		}
+		for s := b[64:]; len(s) > 0; s = s[64:] {
+			if n := le.Uint32(s[8:]); n != 0 {
+				row.Steps = append(row.Steps, RecentStep{
+					Began: Ticks(le.Uint64(s)), Count: n, Name: r.text(TextBlocker, r.rawString(StringID(le.Uint32(s[12:])))), Waiting: le.Uint64(s[16:]),
+					Total: time.Duration(le.Uint64(s[24:])), Longest: time.Duration(le.Uint64(s[32:])),
+					Blocker: Blocker(le.Uint64(s[40:])), Thread: ThreadID(le.Uint64(s[48:])), Crowd: le.Uint32(s[56:]),
+				})
+			}
+		}
+		if row.Kind != 0 && len(row.Steps) > 0 {
+			rows = append(rows, row)
+		}
+		return true
+	})
+	return rows, err
+}
+
 // scan calls visit with a good copy of each of n records of a size in each segment of a kind. visit returns false for one that makes no sense.
 func (r *Reader) scan(k segmentKind, n, size int, visit func(record []byte) bool) error {
 	segments, err := r.segmentsOf(k)

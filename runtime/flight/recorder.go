@@ -79,6 +79,7 @@ type Recorder struct {
 
 	schedulers schedulerPool
 	pinSites   pinSiteTable
+	recent     recentTable
 	durables   recordPool
 	labels     recordPool
 	durable    durableTotals

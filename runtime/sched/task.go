@@ -515,14 +515,21 @@ func EmitMoreFor(k flight.Kind, why flight.Reason, ref uint32, thread flight.Thr
 	}
 }
 
-// NoteHold records that the caller releases what b names, which waiters have waited for, after it was held for d, if that is long.
-func NoteHold(b flight.Blocker, d time.Duration, waiters int) {
+// NoteHold records that the caller releases what b names, which users may have given a name, too. It was held for d while so many waited for it. Short holds are
+// not recorded.
+func NoteHold(b flight.Blocker, name string, d time.Duration, waiters int) {
 	r := flight.Default()
-	if !r.Over(flight.EventLockHold, flight.Ticks(0).Add(d)) {
+	over := r.Over(flight.EventLockHold, flight.Ticks(0).Add(d))
+	if r == nil || !over && d < flight.CountedHold {
 		return
 	}
-	me := Current()
-	me.emitMore(flight.Now(), flight.EventLockHold, 0, r.Stack(stackSkip), me.threadID(), uint64(b), uint64(d), uint64(waiters))
+	me, now, stack := Current(), flight.Now(), r.Stack(stackSkip)
+	if d >= flight.CountedHold {
+		r.CountHold(b, name, stack, me.threadID(), d, waiters, now)
+	}
+	if over {
+		me.emitMore(now, flight.EventLockHold, 0, stack, me.threadID(), uint64(b), uint64(d), uint64(waiters))
+	}
 }
 
 // NoteIO records that the caller has made an operation that took d, with its waits, and moved so many bytes, if that is long. with names the other side; it is called

@@ -47,6 +47,14 @@ func (a *account) setName(name string) {
 	a.label.name = name
 }
 
+// name returns the name that setName gave, "" if it did not.
+func (a *account) name() string {
+	if a.label == nil {
+		return ""
+	}
+	return a.label.name
+}
+
 // party is the caller, on which me is mounted.
 func party(me *sched.Task) flight.Party {
 	if me != nil {

@@ -160,7 +160,7 @@ func (m *Mutex) lock(me *sched.Task, l *sched.Limits, why flight.Reason, s synch
 		return err
 	}
 	if err := l.Late(); err != nil {
-		m.release(s.blocker())
+		m.release(s)
 		return err
 	}
 	return nil
@@ -263,18 +263,18 @@ func (m *Mutex) unlock() {
 	if sched.Simulating() {
 		m.unlockSimulated()
 	} else {
-		m.release(m.blocker())
+		m.release(m)
 	}
 }
 
-// release frees the lock, which is that of what b names.
-func (m *Mutex) release(b flight.Blocker) {
+// release frees the lock, which is that of s.
+func (m *Mutex) release(s synchronizer) {
 	for {
 		switch w := m.word.Load(); {
 		case w&locked == 0:
 			panic("vsync: unlock of unlocked mutex")
 		case w&(queued|woken) == queued: // and not overdue
-			if m.releaseQueued(b) {
+			if m.releaseQueued(s) {
 				return
 			}
 		case m.word.CompareAndSwap(w, w&(queued|woken|overdue)):
@@ -285,7 +285,7 @@ func (m *Mutex) release(b flight.Blocker) {
 
 // releaseQueued is release while somebody waits and nobody has the token. It returns false if that has changed, or who was handed the lock
 // was refused: the caller holds it still.
-func (m *Mutex) releaseQueued(b flight.Blocker) bool {
+func (m *Mutex) releaseQueued(s synchronizer) bool {
 	q := &m.waiters
 	q.Lock()
 	n := q.first
@@ -311,7 +311,7 @@ func (m *Mutex) releaseQueued(b flight.Blocker) bool {
 	m.word.Store(w)
 	q.Unlock()
 	woke := n.wake()
-	sched.NoteHold(b, held, waiting) // nobody waits for that
+	sched.NoteHold(s.blocker(), s.account().name(), held, waiting) // nobody waits for that
 	if woke {
 		return true
 	}

@@ -51,7 +51,7 @@ func (o *Once) do(f func(), l *sched.Limits) error {
 		}
 	}
 	defer sched.Point(sched.OpPoint, o.blocker())
-	defer o.mu.release(o.blocker())
+	defer o.mu.release(o)
 	if !o.done.Load() {
 		defer o.done.Store(true)
 		f()

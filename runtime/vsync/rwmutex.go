@@ -189,7 +189,7 @@ func (m *RWMutex) TryLock() bool {
 	if m.word.CompareAndSwap(0, rwClosed|rwWriting) {
 		return true
 	}
-	m.writer.release(m.blocker())
+	m.writer.release(m)
 	return false
 }
 
@@ -289,7 +289,7 @@ func (m *RWMutex) unlock() {
 		}
 		q.Unlock()
 		if n != nil { // when all have been woken
-			defer sched.NoteHold(m.blocker(), now()-n.since, waiting)
+			defer sched.NoteHold(m.blocker(), m.told.name(), now()-n.since, waiting)
 		}
 		for next := n; n != nil; n = next {
 			next = n.next
@@ -298,7 +298,7 @@ func (m *RWMutex) unlock() {
 			}
 		}
 	}
-	m.writer.release(m.blocker())
+	m.writer.release(m)
 }
 
 // rwReaders is the [giver] of those who wait to read. A writer may wait for them in drain, and behind it all others: that one may have no carrier either.

@@ -34,7 +34,7 @@ func (m *Mutex) lockedSimulated() {
 
 func (m *Mutex) unlockSimulated() {
 	sched.Point(sched.OpUnlock, m.blocker())
-	m.release(m.blocker())
+	m.release(m)
 	sched.Note(sched.OpUnlocked, m.blocker())
 	sched.Point(sched.OpUnlocked, m.blocker())
 }

@@ -68,6 +68,17 @@ type Pin struct {
 	Age     time.Duration // since it ended
 }
 
+// A LockHold is a hold of a lock to count by the place of its release.
+type LockHold struct {
+	Blocker flight.Blocker
+	Name    string
+	Stack   int // position in [Spec.Stacks] counted from 1; 0 is none
+	Thread  flight.ThreadID
+	Held    time.Duration
+	Waiting int
+	Age     time.Duration // since it ended
+}
+
 // A Carrier is a carrier to record. With the zero value it runs, and its scheduler is not known.
 type Carrier struct {
 	Scheduler flight.SchedulerID
@@ -136,7 +147,8 @@ type Spec struct {
 	RingSize int                 // events that a carrier's ring holds; zero: 1024
 
 	Schedulers []Scheduler
-	Pins       []Pin
+	Pins       []Pin              // oldest first
+	Holds      []LockHold         // oldest first
 	Pollers    []flight.PollerRow // Last is not looked at: it is now
 	Blockers   []Blocker
 	Goroutines []Goroutine
@@ -300,6 +312,9 @@ func (f *File) schedulers(s Spec) {
 	}
 	for _, p := range s.Pins {
 		f.Recorder.CountPin(f.stack(p.Stack), p.Reason, p.Held, p.Victims, now.Add(-p.Age))
+	}
+	for _, h := range s.Holds {
+		f.Recorder.CountHold(h.Blocker, h.Name, f.stack(h.Stack), h.Thread, h.Held, h.Waiting, now.Add(-h.Age))
 	}
 }
 
