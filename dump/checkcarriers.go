@@ -86,7 +86,8 @@ type pinned struct {
 	victims uint64
 	ago     time.Duration // since the last one was over
 
-	waiting  int // threads that wait now while others hold their carriers there
+	lately   *recentSite // nil: there was none in the last minute
+	waiting  int         // threads that wait now while others hold their carriers there
 	since    time.Duration
 	examples []Party
 	evidence []string
@@ -131,10 +132,26 @@ func pinAt(all map[heldAt]*pinned, place *Place, why flight.Reason) *pinned {
 	return all[k]
 }
 
+// recentPins are the places where threads held their carriers in the last minute.
+func (l *Look) recentPins() (all []*recentSite) {
+	for i := range l.recent {
+		if s := &l.recent[i]; s.kind == flight.RecentPin {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// steadySteps is in how many of the steps of the last minute it was so at least: a program that begins, or does something once, is not told for a minute.
+const steadySteps = 3
+
 // findPinned finds the places where threads held their carriers while others waited: since the earlier look, or since the process began if there is none,
-// and those who do now.
+// those who do now, and those who did again and again in the last minute.
 func findPinned(j *judging) []Finding {
 	now, before := pinsOf(j.now), pinsOf(j.before)
+	for _, s := range j.now.recentPins() {
+		pinAt(now, s.place, s.reason).lately = s
+	}
 	for i := range j.now.Schedulers.Schedulers {
 		s := &j.now.Schedulers.Schedulers[i]
 		waiting := s.Threads[flight.StateRunnable]
@@ -159,24 +176,61 @@ func findPinned(j *judging) []Finding {
 		if was := before[k]; was != nil && was.count <= x.count {
 			x.count, x.total, x.victims = x.count-was.count, x.total-was.total, x.victims-was.victims
 		}
-		n := int(x.victims) + x.waiting
+		n, since, lately := int(x.victims)+x.waiting, x.since, ""
+		if s := x.lately; s != nil {
+			if s.busy >= steadySteps && int(s.waiting) > n {
+				n, x.count, x.total, since, lately = int(s.waiting), s.count, s.total, s.since, ", in the last minute"
+			}
+			if called := pathWords(s.path); called != "" {
+				x.evidence = append(x.evidence, called)
+			}
+		}
 		if int64(n) < j.threshold {
 			continue
 		}
-		f := Finding{Count: n, Value: int64(n), Since: x.since, Place: x.place, Examples: x.examples, Evidence: x.evidence, about: reasonName(x.reason)}
+		f := Finding{Count: n, Value: int64(n), Since: since, Place: x.place, Examples: x.examples, Evidence: x.evidence, about: reasonName(x.reason)}
 		f.What = fmt.Sprintf("%s waited for a carrier", Count(n, "thread"))
 		if x.count > 0 {
 			f.What += fmt.Sprintf(" while threads held theirs %s for %s in all", Count(x.count, "time"), words(x.total))
 		} else {
 			f.What += " while threads hold theirs for " + words(x.since)
 		}
-		f.What += ": " + reasonName(x.reason)
+		f.What += ": " + reasonName(x.reason) + lately
 		if g := j.groupOf(-1, x.place, func(g *Group) bool { return g.State == flight.StatePinned && g.Reason == x.reason }); g != nil {
 			f.in(j.now.Snapshot, g)
 		}
 		all = append(all, f)
 	}
 	slices.SortFunc(all, func(a, b Finding) int { return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.What, b.What)) })
+	return all
+}
+
+// findPinnedOften finds the places where threads held their carriers for long in the last minute, of which findPinned has not told.
+func findPinnedOften(j *judging) []Finding {
+	var all []Finding
+	for _, s := range j.now.recentPins() {
+		told := func(f Finding) bool {
+			return f.Check == "pinned" && f.about == reasonName(s.reason) && heldAtOf(f.Place, s.reason) == heldAtOf(s.place, s.reason)
+		}
+		if s.meant || int64(s.total) < j.threshold || s.steps < steadySteps || slices.ContainsFunc(j.told, told) {
+			continue
+		}
+		f := Finding{Count: int(s.count), Value: int64(s.total), Since: s.since, Place: s.place, about: reasonName(s.reason)}
+		f.What = fmt.Sprintf("threads held their carriers %s for %s in all in the last minute, and ", Count(s.count, "time"), words(s.total))
+		if s.waiting == 0 {
+			f.What += "none"
+		} else {
+			f.What += Count(s.waiting, "other")
+		}
+		f.What += " waited for one: " + reasonName(s.reason)
+		if called := pathWords(s.path); called != "" {
+			f.Evidence = []string{called}
+		}
+		if g := j.groupOf(-1, s.place, func(g *Group) bool { return g.State == flight.StatePinned && g.Reason == s.reason }); g != nil {
+			f.in(j.now.Snapshot, g)
+		}
+		all = append(all, f)
+	}
 	return all
 }
 

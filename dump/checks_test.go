@@ -3,6 +3,7 @@ package dump_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -100,6 +101,41 @@ func parked(n int) flighttest.Spec {
 	return crowd(n, flighttest.Thread{Scope: 1, State: flight.StateParked, Reason: flight.ReasonPark, Stack: 2})
 }
 
+// calledStacks is a place with a caller.
+var calledStacks = []flighttest.Stack{{{Func: "shop.export", File: "export.go", Line: 20}, {Func: "shop.run", File: "run.go", Line: 7}}}
+
+// steadyPins has n pins of 200 ms with victims, one each 5.5 s.
+func steadyPins(n int, victims uint64) flighttest.Spec {
+	s := flighttest.Spec{Stacks: calledStacks}
+	for i := range n {
+		s.Pins = append(s.Pins, flighttest.Pin{Stack: 1, Reason: flight.ReasonPinnedOSThread, Held: 200 * time.Millisecond, Victims: victims, Age: time.Duration(n-i) * 11 * time.Second / 2})
+	}
+	return s
+}
+
+// convoy has n holds of a lock by thread 1, 15 s apart, for which others wait.
+func convoy(n int, held time.Duration, waiting int) flighttest.Spec {
+	s := crowd(3, flighttest.Thread{Name: "recount", Scope: 1, State: flight.StateTimedParked, Reason: flight.ReasonSleep, Stack: 2})
+	for i := range n {
+		s.Holds = append(s.Holds, flighttest.LockHold{Blocker: mutex(0xd), Name: "stock", Stack: 3, Thread: 1, Held: held, Waiting: waiting, Age: time.Duration(n-i) * 15 * time.Second})
+	}
+	return s
+}
+
+// comers are threads of which five came in each 5 s of the last minute, without those gone, and with others that have just come.
+func comers(gone, fresh int) flighttest.Spec {
+	s := crowd(60-gone+fresh, flighttest.Thread{})
+	s.Stacks = calledStacks
+	s.Thread = func(i int) flighttest.Thread {
+		th := flighttest.Thread{Name: "watch", Scope: 1, State: flight.StateParked, Reason: flight.ReasonPark, Stack: 1}
+		if i < 60-gone {
+			th.Age = 2500*time.Millisecond + time.Duration(i/5)*5*time.Second
+		}
+		return th
+	}
+	return s
+}
+
 // A checkCase is a process that a check finds something in, and one that is almost like it, and well. Looks are 10 s apart, the last is now.
 type checkCase struct {
 	check       string
@@ -129,6 +165,18 @@ var checkCases = []checkCase{
 		count: 40, value: 40},
 	{check: "pinned", shows: []flighttest.Spec{queued(30, 2, 1)}, well: []flighttest.Spec{queued(9, 2, 1)}, what: "30 threads waited for a carrier while threads hold theirs for ",
 		count: 30, value: 30, evidence: "#9000 holds carrier 0"},
+	{check: "pinned", shows: []flighttest.Spec{steadyPins(8, 3), steadyPins(8, 3)}, well: []flighttest.Spec{steadyPins(8, 1), steadyPins(8, 1)},
+		what: "24 threads waited for a carrier while threads held theirs 8 times for 1.6 s in all: os-thread, in the last minute", count: 24, value: 24, evidence: "called by shop.run run.go:7"},
+	{check: "pinned-often", shows: []flighttest.Spec{steadyPins(8, 0)}, well: []flighttest.Spec{steadyPins(4, 0)},
+		what: "threads held their carriers 8 times for 1.6 s in all in the last minute, and none waited for one: os-thread", count: 8, value: int64(1600 * time.Millisecond), evidence: "called by shop.run run.go:7"},
+	{check: "lock-convoy", shows: []flighttest.Spec{convoy(3, 600*time.Millisecond, 40)}, well: []flighttest.Spec{convoy(1, 600*time.Millisecond, 40)},
+		what: `40 threads waited for mutex "stock" while #1 "recount" held it for 600 ms`, count: 40, value: int64(600 * time.Millisecond),
+		evidence: "locks that others waited for were released there 3 times in the last minute, after 1.8 s in all", scope: "requests", grouped: true},
+	{check: "lock-convoy", shows: []flighttest.Spec{convoy(2, time.Second, 10)}, well: []flighttest.Spec{convoy(3, time.Second, 9)}, what: "10 threads waited for ", count: 10, value: int64(time.Second), scope: "requests", grouped: true},
+	{check: "lock-convoy", shows: []flighttest.Spec{convoy(2, time.Second, 10)}, well: []flighttest.Spec{convoy(3, 450*time.Millisecond, 90)}, what: "10 threads waited for ", count: 10, value: int64(time.Second), scope: "requests", grouped: true},
+	{check: "leak", shows: []flighttest.Spec{comers(0, 0), comers(0, 2)}, well: []flighttest.Spec{comers(0, 0), comers(2, 2)},
+		what: "62 threads wait without a time limit at a place to which others come and which none leaves: 32 came in the last 30 s", count: 62, value: 32,
+		evidence: "each of them began in shop.run run.go:7", scope: "requests", grouped: true},
 	{check: "hog", shows: []flighttest.Spec{computed(300*time.Millisecond, time.Second)}, well: []flighttest.Spec{computed(90*time.Millisecond, time.Second)}, what: "thread #7 computed without a scheduling point for 300 ms",
 		count: 1, value: int64(300 * time.Millisecond), evidence: "#7 for 300 ms: monopoly, in shop.export export.go:20"},
 	{check: "hog", shows: []flighttest.Spec{computed(300*time.Millisecond, time.Second)}, well: []flighttest.Spec{computed(300*time.Millisecond, 11*time.Second)}, what: "thread #7 computed",
@@ -399,5 +447,50 @@ func TestALookIsWhatItsPartsAre(t *testing.T) {
 				t.Errorf("%s: got %+v, want %+v", name, l.Schedulers.Schedulers[i], scheds.Schedulers[i])
 			}
 		}
+	}
+}
+
+// Threads come to a place all the time where one might think that they leak, and do not.
+func TestNoLeakWhereThreadsLeaveOrWaitForWhatComes(t *testing.T) {
+	type thread = flighttest.Thread
+	for _, c := range []struct {
+		name   string
+		change func(i int, th *thread)
+		n      int
+	}{
+		{"for a condition", func(_ int, th *thread) { th.State, th.Reason = flight.StateWaiting, flight.ReasonCondition }, 1},
+		{"with a time limit", func(_ int, th *thread) { th.State = flight.StateTimedParked }, 0},
+		{"one of them with a time limit", func(i int, th *thread) {
+			th.State, th.Reason, th.Blocker, th.Limited = flight.StateWaiting, flight.ReasonCondition, flight.BlockAt(flight.BlockedByCondition, 0xc), i == 9
+		}, 0},
+		{"for a message", func(_ int, th *thread) { th.Reason = flight.ReasonRead }, 0},
+		{"for a thread", func(_ int, th *thread) { th.Reason = flight.ReasonJoin }, 0},
+		{"for a lock", func(_ int, th *thread) { th.State, th.Reason = flight.StateBlocked, flight.ReasonLock }, 0},
+		{"with a break", func(_ int, th *thread) {
+			if th.Age > 10*time.Second && th.Age < 15*time.Second {
+				th.Age += 5 * time.Second
+			}
+		}, 0},
+		{"for half a minute in the middle", func(i int, th *thread) {
+			if i < 60 {
+				th.Age = time.Duration(-30 * math.Log(1-(float64(i)+0.5)/60) * float64(time.Second))
+			}
+		}, 0},
+	} {
+		change := func(s flighttest.Spec) flighttest.Spec {
+			before := s.Thread
+			s.Thread = func(i int) thread {
+				th := before(i)
+				c.change(i, &th)
+				return th
+			}
+			return s
+		}
+		if all := checkOver(t, "leak", looksAt(t, []flighttest.Spec{change(comers(0, 0)), change(comers(0, 2))})); len(all) != c.n {
+			t.Errorf("%s: got %+v, want %d findings", c.name, all, c.n)
+		}
+	}
+	if all := checkOver(t, "leak", looksAt(t, []flighttest.Spec{comers(0, 0), parked(3), comers(0, 2)})); len(all) != 1 {
+		t.Errorf("a look without them between: got %+v, want one finding", all)
 	}
 }

@@ -39,6 +39,7 @@ const (
 	needThreads need = 1 << iota
 	needWaits
 	needSchedulers
+	needRecent
 )
 
 // Checks are all checks, in the order in which findings are told.
@@ -55,12 +56,21 @@ var Checks = []CheckInfo{
 	{"long-held", SeverityWarning, "threads wait for something that is not given back", int64(10 * time.Second), UnitDuration,
 		"of holding it while others wait, of whom there are at least 10", false, false,
 		"look where the holder is: what it waits for there is what all the others wait for. Do not block for long with a lock or a permit; give calls to outside a time limit; wait with one.", needThreads | needWaits, findLongHeld, nil},
+	{"lock-convoy", SeverityWarning, "many threads pile up behind a lock that is held for long", int64(500 * time.Millisecond), UnitDuration,
+		"of a hold for which at least 10 wait, twice in the last minute", false, false,
+		"look at the place where the lock was released, and who called it. Do there what takes long before or after, without the lock, or in parts; split the lock.", needThreads | needRecent, findConvoys, nil},
 	{"pinned", SeverityWarning, "threads block and hold their carriers, and others wait for one meanwhile", 10, UnitThreads,
 		"that waited for a carrier", false, false,
-		"replace the operation at the place by one that unmounts (vsync, vnet, vfile), or shorten the pin section. A pin without victims does no harm and is not told.", needThreads | needSchedulers, findPinned, nil},
+		"replace the operation at the place by one that unmounts (vsync, vnet, vfile), or shorten the pin section. A pin without victims does no harm; where pins take long in sum, pinned-often tells.", needThreads | needSchedulers | needRecent, findPinned, nil},
+	{"pinned-often", SeverityInfo, "threads block and hold their carriers for long in sum, though few wait for one", int64(time.Second), UnitDuration,
+		"of holding carriers at one place in the last minute", false, false,
+		"replace the operation at the place by one that unmounts (vsync, vnet, vfile), or shorten the pin section. Where it has to block, call it by vthread.Blocking.", needThreads | needRecent, findPinnedOften, nil},
 	{"hog", SeverityWarning, "a thread computes for long without a scheduling point", int64(100 * time.Millisecond), UnitDuration,
 		"in one slice", false, false,
 		"call vthread.Yield in the loop now and then, or give such work a scheduler of its own.", needSchedulers, findHogs, nil},
+	{"leak", SeverityWarning, "threads come to a place all the time, and none leaves it", 20, UnitThreads,
+		"that came in the last 30 s, some in each 5 s of them", true, false,
+		"look at the place, and at the function in which the threads begin. Somebody has to wake them. Wait with a time limit for what may not come; fork them in a scope, which waits for its threads and can cancel them.", needThreads, findLeaks, nil},
 	{"scope-growth", SeverityWarning, "a scope grows, and does not look as if it would end", 20, UnitGrowth,
 		"more threads, or scopes of one name, where there were at least 100, and are at least 100 more", true, false,
 		"look at the place. Give the scope a limit of running threads and a deadline; close scopes in a deferred call.", needThreads, findGrowth, nil},

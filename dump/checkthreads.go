@@ -58,6 +58,72 @@ func findGrowth(j *judging) []Finding {
 	return all
 }
 
+// findLeaks finds groups of threads that wait without a time limit, to which others come all the time, and which none leaves: from the oldest look on that
+// has enough of the group.
+func findLeaks(j *judging) []Finding {
+	s := j.now.Snapshot
+	looks := j.within(needThreads)
+	var all []Finding
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		if g.arrivals == nil || int64(g.arrivals.lately) < j.threshold || !g.arrivals.evenly() {
+			continue
+		}
+		was := earlierArrivals(looks[:len(looks)-1], g.Key)
+		if was == nil {
+			continue
+		}
+		came, left := g.arrivals.since(was)
+		if left*hardlyAny > came {
+			continue
+		}
+		f := Finding{Count: g.Count, Value: int64(g.arrivals.lately), Since: g.Wait.Max}
+		none := "none"
+		if left > 0 {
+			none = "hardly any"
+		}
+		f.What = fmt.Sprintf("%s without a time limit at a place to which others come and which %s leaves: %s came in the last %s",
+			Count(g.Count, "thread")+verb(g.Count, " waits", " wait"), none, Thousands(g.arrivals.lately), words(arrivalSteps*arrivalStep))
+		f.in(s, g)
+		if own := s.outermost(g.Stack); own != nil && (f.Place == nil || own.Frame != f.Place.Frame) {
+			f.Evidence = append(f.Evidence, "each of them began in "+placeWords(own))
+		}
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s came and %s left since the look before; half have waited for %s and more", Thousands(came), Thousands(left), words(g.Wait.Median)))
+		if g.Scope == 0 {
+			f.Evidence = append(f.Evidence, "they were started outside of any scope")
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// hardlyAny is how many must have come for one that left: threads of which there are many are counted about.
+const hardlyAny = 10
+
+// earlierArrivals returns those of a group in the oldest look that has them, nil if none does.
+func earlierArrivals(looks []*Look, key string) *arrivals {
+	for _, l := range looks {
+		groups := l.Snapshot.Groups
+		if i := slices.IndexFunc(groups, func(g Group) bool { return g.arrivals != nil && g.Key == key }); i >= 0 {
+			return groups[i].arrivals
+		}
+	}
+	return nil
+}
+
+// outermost returns the program's own function that a stack begins in, nil if it is not known.
+func (s *Snapshot) outermost(stack int) *Place {
+	if stack < 0 || stack >= len(s.Stacks) || s.Stacks[stack].Truncated {
+		return nil
+	}
+	for _, f := range slices.Backward(s.Stacks[stack].Frames) {
+		if !f.Internal {
+			return &Place{Frame: f}
+		}
+	}
+	return nil
+}
+
 // grownGroup returns the group of a scope that has grown most since before, nil if none has; of all scopes with -1.
 func (s *Snapshot) grownGroup(before *Snapshot, scope int) *Group {
 	was := map[string]int{}

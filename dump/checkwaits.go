@@ -238,6 +238,51 @@ func keeperWords(k *Keeper) string {
 	return s
 }
 
+// convoySteps is in how many steps of the last minute a lock was held so at least: once, a program that begins or a machine that stands still does that too.
+const convoySteps = 2
+
+// findConvoys finds places where a lock was released in the last minute, again and again, that had been held for long while many waited for it. What is held still,
+// findLongHeld tells.
+func findConvoys(j *judging) []Finding {
+	var all []Finding
+	for i := range j.now.recent {
+		s := &j.now.recent[i]
+		if s.kind != flight.RecentLock {
+			continue
+		}
+		at, steps := -1, 0
+		for k := range s.longest {
+			if h := &s.longest[k]; h.waiting >= manyHeldUp && int64(h.held) >= j.threshold {
+				if steps++; at < 0 {
+					at = k
+				}
+			}
+		}
+		if steps < convoySteps {
+			continue
+		}
+		h := &s.longest[at]
+		f := Finding{Count: h.waiting, Value: int64(h.held), Since: s.since, Place: s.place, about: strings.Join([]string{h.thing.Kind, h.thing.Name, placeWords(s.place)}, " "), anywhere: true}
+		holder := "a goroutine"
+		if h.holder.Thread != 0 {
+			holder = partyWords(&h.holder)
+			f.Scope, f.Examples = h.holder.Scope, []Party{h.holder}
+		}
+		f.What = fmt.Sprintf("%s waited for %s while %s held it for %s", Count(h.waiting, "thread"), thingWords(&h.thing), holder, words(h.held))
+		if s.count > 1 {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("locks that others waited for were released there %s in the last minute, after %s in all", Count(s.count, "time"), words(s.total)))
+		}
+		if called := pathWords(s.path); called != "" {
+			f.Evidence = append(f.Evidence, called)
+		}
+		if g := j.groupWith(h.holder.Thread); g != nil {
+			f.GroupKey, f.ScopeKey = g.Key, j.now.Snapshot.Scopes[g.Scope].Key
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
 // findOrphans finds scopes whose owners have ended, by name.
 func findOrphans(j *judging) []Finding {
 	now, before := j.now, j.before

@@ -250,7 +250,7 @@ func TestFindingsAsTextAndJSON(t *testing.T) {
 	for _, want := range []string{
 		"  4 findings\n", "\nparked-longer warning   1 thread of own has waited for up to 1 m at a place where 12 wait for ",
 		"    at        shop.(*Store).query store.go:88\n    since     1 m ago\n    threads   #1 \"starved\"\n    judged    ", ": it is found from 50 times on\n    see       docs/findings/parked-longer.md\n",
-		"\nnot judged: scope-growth: it needs two looks of a process that runs\n",
+		"\nnot judged: leak: it needs two looks of a process that runs\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("want %q in\n%s", want, b.String())
@@ -265,7 +265,7 @@ func TestFindingsAsTextAndJSON(t *testing.T) {
 		Findings []struct{ Check string }
 		Unjudged []struct{ Check, Why string }
 	}
-	if err := json.Unmarshal(b.Bytes(), &doc); err != nil || doc.Format != dump.FindingsFormat || len(doc.Findings) != 4 || len(doc.Unjudged) != 5 || strings.Contains(b.String(), "null") {
+	if err := json.Unmarshal(b.Bytes(), &doc); err != nil || doc.Format != dump.FindingsFormat || len(doc.Findings) != 4 || len(doc.Unjudged) != 6 || strings.Contains(b.String(), "null") {
 		t.Errorf("got %v and\n%s", err, b.String())
 	}
 }

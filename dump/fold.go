@@ -24,6 +24,7 @@ type group struct {
 	seen     flight.Ticks // how old the stack is at most; 0: it is of now
 	floor    flight.Ticks // a shorter wait, or an equal one, is no example once all are in use
 	mixed    bool         // they have different blockers
+	limited  bool         // some wait with a time limit
 	kept     uint8        // examples in use
 	key      groupKey
 	examples [maxExamples]example
@@ -218,6 +219,9 @@ func (f *folder) addTo(fam int32, r *flight.ThreadRow) {
 	if r.Blocker != g.blocker {
 		g.mixed = true
 	}
+	if r.Limited {
+		g.limited = true
+	}
 	if r.Seen != 0 {
 		g.seen = max(g.seen, seenAgo(r, f.now))
 	}
@@ -258,6 +262,7 @@ func (g *group) merge(o *group, examples int) {
 	g.waits.merge(&o.waits)
 	g.seen = max(g.seen, o.seen)
 	g.mixed = g.mixed || o.mixed || g.blocker != o.blocker
+	g.limited = g.limited || o.limited
 	for _, e := range o.examples[:o.kept] {
 		g.keep(e, examples)
 	}

@@ -53,6 +53,7 @@ func Check(now, before *Look, o CheckOptions) (*Findings, error) {
 				f.Unjudged = append(f.Unjudged, Unjudged{c.Name, why, true})
 			}
 		}
+		j.told = f.Findings
 		found := c.find(j)
 		slices.SortStableFunc(found, func(a, b Finding) int {
 			if c.Unit == UnitDuration {
@@ -74,7 +75,7 @@ func Check(now, before *Look, o CheckOptions) (*Findings, error) {
 
 // has reports whether a look has all that is needed.
 func (l *Look) has(n need) bool {
-	return (n&needThreads == 0 || l.Snapshot != nil) && (n&needWaits == 0 || l.Waits != nil) && (n&needSchedulers == 0 || l.Schedulers != nil)
+	return (n&needThreads == 0 || l.Snapshot != nil) && (n&needWaits == 0 || l.Waits != nil) && (n&needSchedulers == 0 || l.Schedulers != nil) && (n&needRecent == 0 || l.recent != nil)
 }
 
 // complete fills in what follows from the check and the rest of a finding.
@@ -101,6 +102,7 @@ type judging struct {
 	now, before *Look   // before is nil if there is none
 	looks       []*Look // all, oldest first: the last is now
 	threshold   int64
+	told        []Finding // by the checks before
 
 	byPath map[string]int // scopes of the snapshot
 }
@@ -156,6 +158,20 @@ func (j *judging) groupOf(scope int, place *Place, of func(g *Group) bool) *Grou
 			if p := placeOfStack(s.Stacks, g.Stack); p != nil && p.Frame == place.Frame {
 				return g
 			}
+		}
+	}
+	return nil
+}
+
+// groupWith returns the group of the snapshot that a thread is an example of, nil if there is none.
+func (j *judging) groupWith(id flight.ThreadID) *Group {
+	s := j.now.Snapshot
+	if s == nil || id == 0 {
+		return nil
+	}
+	for i := range s.Groups {
+		if slices.ContainsFunc(s.Groups[i].Examples, func(e Example) bool { return e.ID == id }) {
+			return &s.Groups[i]
 		}
 	}
 	return nil

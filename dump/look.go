@@ -22,6 +22,8 @@ type Look struct {
 	Schedulers *Schedulers
 
 	Counters Counters
+
+	recent []recentSite // what was held lately; nil if [LookOptions.For] has no check that needs it
 }
 
 // Counters are what the recorder of a process has counted since the process began.
@@ -58,6 +60,11 @@ func (o LookOptions) Take(ctx context.Context, r *flight.Reader) (*Look, error) 
 	l.missed(err)
 	l.count(r, rings)
 	once := &shared{Reader: r}
+	var recent *recentTaker
+	if needs&needRecent != 0 {
+		recent = beginRecent(r)
+		once.visit = append(once.visit, recent.threads)
+	}
 	var waits *waitsTaker
 	var schedulers *schedulersTaker
 	if needs&needSchedulers != 0 || o.Delays {
@@ -96,6 +103,10 @@ func (o LookOptions) Take(ctx context.Context, r *flight.Reader) (*Look, error) 
 			return nil, err
 		}
 		l.miss(l.Waits.Incomplete)
+	}
+	if recent != nil {
+		l.recent = recent.finish()
+		l.missed(recent.err)
 	}
 	l.Took = time.Since(began)
 	return l, ctx.Err()

@@ -221,6 +221,8 @@ type Group struct {
 
 	Mark Mark   // what somebody thinks of it: see [Marks.Apply]
 	Note string // of the mark
+
+	arrivals *arrivals // nil: threads do not come all the time
 }
 
 type groupJSON struct {
@@ -264,7 +266,7 @@ func (g *Group) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return err
 	}
-	*g = Group{j.Key, j.Scope, j.Stack, state, reason, j.Count, j.Wait, time.Duration(j.Seen), j.Blocker, j.Examples, j.LockHolders, j.Holding, j.Change, j.Mark, j.Note}
+	*g = Group{j.Key, j.Scope, j.Stack, state, reason, j.Count, j.Wait, time.Duration(j.Seen), j.Blocker, j.Examples, j.LockHolders, j.Holding, j.Change, j.Mark, j.Note, nil}
 	return nil
 }
 

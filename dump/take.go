@@ -97,6 +97,7 @@ func Take(ctx context.Context, r Source, o Options) (*Snapshot, error) {
 		}
 		return max(r.Between(now-ticks, now), 0)
 	}
+	second := secondOf(r, now)
 	order := make([]*group, len(groups))
 	for i := range groups {
 		order[i] = &groups[i]
@@ -131,6 +132,7 @@ func Take(ctx context.Context, r Source, o Options) (*Snapshot, error) {
 			Wait:     g.waits.wait(span),
 			Examples: make([]Example, g.kept),
 			Seen:     seen(g.seen, span),
+			arrivals: g.arrivals(now, second),
 		}
 		if !g.mixed && g.blocker != 0 {
 			out.Blocker = thing(g.blocker)

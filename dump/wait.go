@@ -93,21 +93,40 @@ func (w *waitStat) merge(o *waitStat) {
 }
 
 // median returns the middle wait, the lower of two.
-func (w *waitStat) median() flight.Ticks {
+func (w *waitStat) median() flight.Ticks { return w.rank((w.known() - 1) / 2) }
+
+// rank returns the wait than which k are shorter; 0 if none is known. It reorders exact.
+func (w *waitStat) rank(k int) flight.Ticks {
 	if w.known() == 0 {
 		return 0
 	}
 	if w.hist == nil {
-		return nth(w.exact, (w.known()-1)/2)
+		return nth(w.exact, k)
 	}
-	left := (w.known() - 1) / 2
 	for i, c := range w.hist {
-		if left < int(c) {
+		if k < int(c) {
 			return min(max(waitBucketMiddle(i), w.min), w.max)
 		}
-		left -= int(c)
+		k -= int(c)
 	}
 	return w.max
+}
+
+// younger returns how many waits are known that are shorter than t; of more than exactWaits, about so many.
+func (w *waitStat) younger(t flight.Ticks) int {
+	n := 0
+	if w.hist == nil {
+		for _, d := range w.exact {
+			if d < t {
+				n++
+			}
+		}
+		return n
+	}
+	for _, c := range w.hist[:waitBucket(t)] {
+		n += int(c)
+	}
+	return n
 }
 
 // wait returns what the statistics say, in time.

@@ -83,14 +83,15 @@ func TestWaitsExplainsTheDeadlocksOfTheFixture(t *testing.T) {
 }
 
 // findingsDoc is what the tests read of the JSON document.
-type findingsDoc struct {
-	Findings []struct {
-		Check, What string
-		Count       int
-		Scope       []string
-		Place       struct{ Func string }
-		Examples    []struct{ Name string }
-	}
+type findingsDoc struct{ Findings []foundDoc }
+
+type foundDoc struct {
+	Check, What string
+	Count       int
+	Scope       []string
+	Place       struct{ Func string }
+	Examples    []struct{ Name string }
+	Evidence    []string
 }
 
 func TestADeadlockOfGosOwnLocksIsUnknownAndNotDenied(t *testing.T) {
@@ -124,7 +125,7 @@ func TestADeadlockOfGosOwnLocksIsUnknownAndNotDenied(t *testing.T) {
 func seesFindings(t *testing.T, path string, wanted func(d *findingsDoc) bool, args ...string) {
 	t.Helper()
 	var r result
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); {
 		r = vtdump(t, append([]string{"findings", "--json", path}, args...)...)
 		var d findingsDoc
 		if json.Unmarshal([]byte(r.out), &d) == nil && namesAll(r.out) && wanted(&d) {
@@ -264,4 +265,52 @@ func TestWaitsExplainsAStormOfAMillionWaiters(t *testing.T) {
 	t.Logf("%d threads %s", n, took)
 	child.CloseStdin()
 	child.WantExit(0)
+}
+
+// Each fault of the demo is named by its cause, and a shop without faults has none of them.
+func TestFindingsNameTheFaultsOfTheShop(t *testing.T) {
+	const shop = "github.com/vtscope/vtscope/fixtures/shop/shop."
+	start := func(args ...string) (string, *childtest.Child) {
+		return fixture(t, "shop", append(args, "-threads", "3000")...)
+	}
+	ill, illChild := start("-leak", "120")
+	well, wellChild := start("-well")
+	about := map[string]string{} // what was found of the shop that is ill
+	fault := func(f *foundDoc) string {
+		evidence := strings.Join(f.Evidence, "\n")
+		switch {
+		case f.Check == "lock-convoy" && f.Place.Func == shop+"(*Stock).recount" && f.Count >= 10 && strings.Contains(f.What, `"recount stock" held it for 1.`) && strings.Join(f.Scope, "/") == "shop/jobs":
+			return "lock"
+		case f.Check == "leak" && f.Place.Func == shop+"(*Carts).waitForDiscount" && len(f.Examples) > 0 && strings.HasPrefix(f.Examples[0].Name, "watch cart ") &&
+			strings.Contains(evidence, "each of them began in shop.(*Carts).watch.func1 cart.go:") && strings.Contains(evidence, "outside of any scope"):
+			return "leak"
+		case strings.HasPrefix(f.Check, "pinned") && f.Place.Func == shop+"roundTrip" && strings.Contains(f.What, ": os-thread") && strings.Contains(evidence, "called by shop.signer.sign payment.go:"):
+			return "library"
+		case strings.HasPrefix(f.Check, "pinned") && f.Place.Func == shop+"(*mailer).send" && strings.Contains(f.What, ": go-operation"):
+			return "channel"
+		}
+		return ""
+	}
+	seesFindings(t, ill, func(d *findingsDoc) bool {
+		for i := range d.Findings {
+			if f := &d.Findings[i]; fault(f) != "" {
+				about[fault(f)] = f.What
+			}
+		}
+		return len(about) == 4
+	}, "--growth", "1s")
+	r := vtdump(t, "findings", "--json", well, "--growth", "1s")
+	var d findingsDoc
+	if err := json.Unmarshal([]byte(r.out), &d); err != nil {
+		t.Fatal(err)
+	}
+	for i := range d.Findings {
+		if f := &d.Findings[i]; f.Check == "lock-convoy" || f.Check == "leak" || strings.HasPrefix(f.Check, "pinned") {
+			t.Errorf("a shop without faults: got %s: %s, at %s, %q", f.Check, f.What, f.Place.Func, f.Evidence)
+		}
+	}
+	for _, child := range []*childtest.Child{illChild, wellChild} {
+		child.CloseStdin()
+		child.WantExit(0)
+	}
 }
