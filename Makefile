@@ -67,11 +67,15 @@ run: build
 
 # --- test ---
 
-.PHONY: test-needs test-main test-nested
-test: test-needs test-main test-nested
+.PHONY: test-needs test-programs test-main test-nested
+test: test-needs test-programs test-main test-nested
 
 test-needs:
 	@.ci/install node=nodejs chromium=chromium dot=graphviz prometheus=prometheus redis-server=redis-server pg_ctlcluster=postgresql
+
+# Programs that tests run are built once, and outside of the tests' time limits (internal/childtest).
+test-programs:
+	@$(GO) test -timeout 0 -count=1 -run EveryProgramIsBuilt ./internal/childtest
 
 test-main:
 	@$(gotest) -count=1 $(if $(RUN),-run '$(RUN)') $$($(GO) list $(PKGS) | $(shard))

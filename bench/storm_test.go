@@ -9,12 +9,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/vtscope/vtscope/internal/childtest"
 )
 
 // A program is a running child that ends when its standard input does.
@@ -24,7 +25,6 @@ type program struct {
 	command *exec.Cmd
 	stdin   io.Closer
 	stdout  io.Reader
-	remove  string // a folder
 }
 
 // A storm is a running fixtures/storm.
@@ -52,20 +52,15 @@ var (
 
 // startStorm returns when all threads of the storm are parked.
 func startStorm(threads int) (*storm, error) {
-	dir, err := os.MkdirTemp("", "storm")
+	file, err := childtest.Program(nil, "./fixtures/storm")
 	if err != nil {
 		return nil, err
-	}
-	file := filepath.Join(dir, "storm")
-	if out, err := exec.Command("go", "build", "-o", file, "../fixtures/storm").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build storm: %w\n%s", err, out)
 	}
 	p, err := startProgram("threads parked in", exec.Command(file,
 		"-threads", strconv.Itoa(threads), "-depth", "20", "-scopes", "7", "-hold", "0", "-exit-with-stdin"))
 	if err != nil {
 		return nil, err
 	}
-	p.remove = dir
 	m := timeInLine.FindStringSubmatch(p.line)
 	if m == nil {
 		return nil, fmt.Errorf("storm: no time in %q", p.line)
@@ -107,9 +102,5 @@ func startProgram(words string, c *exec.Cmd) (*program, error) {
 func (p *program) end() error {
 	p.stdin.Close()
 	io.Copy(io.Discard, p.stdout)
-	err := p.command.Wait()
-	if p.remove != "" {
-		err = errors.Join(err, os.RemoveAll(p.remove))
-	}
-	return err
+	return p.command.Wait()
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,16 +15,13 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/vtscope/vtscope/agent"
+	"github.com/vtscope/vtscope/internal/childtest"
 )
 
 // BenchmarkWire tells how large the frames of a page are, whole and as deltas, and what compressing each would save and take.
 func BenchmarkWire(b *testing.B) {
-	dir := b.TempDir()
 	for _, fixture := range []string{"shop", "storm"} {
-		file := filepath.Join(dir, fixture)
-		if out, err := exec.Command("go", "build", "-o", file, "../fixtures/"+fixture).CombinedOutput(); err != nil {
-			b.Fatalf("build %s: %v\n%s", fixture, err, out)
-		}
+		file := childtest.Build(b, "./fixtures/"+fixture)
 		args, words := []string{"-threads", "20000", "-exit-with-stdin"}, "pid"
 		if fixture == "storm" {
 			args, words = append(args, "-depth", "20", "-scopes", "7", "-hold", "0"), "threads parked in"

@@ -81,10 +81,7 @@ func TestMemoryIsReadWhenItIsWanted(t *testing.T) {
 
 // vtdump runs as a program of its own here: a parent that waits for its child would take the news of its stops for that of its end.
 func TestStoppingAProcessTellsForHowLong(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "vtdump")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	program := childtest.Build(t, "./cmd/vtdump")
 	call := func(args ...string) (out, errors string) {
 		var stdout, stderr bytes.Buffer
 		c := exec.Command(program, args...)

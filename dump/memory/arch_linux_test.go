@@ -3,12 +3,11 @@ package memory
 import (
 	"debug/elf"
 	"debug/gosym"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/vtscope/vtscope/internal/childtest"
 )
 
 // An image is the memory of a program as its file has it, before it runs.
@@ -45,13 +44,7 @@ func (m image) close() error { return m.file.Close() }
 
 func TestFunctionsOfEachArchitectureAreThoseOfTheStandardLibrary(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
-		path := filepath.Join(t.TempDir(), arch)
-		b := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "./fixtures/parade")
-		b.Dir = filepath.Join("..", "..")
-		b.Env = append(os.Environ(), "GOARCH="+arch, "CGO_ENABLED=0")
-		if out, err := b.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", b, err, out)
-		}
+		path := childtest.BuildWith(t, []string{"GOARCH=" + arch, "CGO_ENABLED=0"}, "./fixtures/parade", "-ldflags=-s -w")
 		file, err := elf.Open(path)
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/vtscope/vtscope/internal/childtest"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -43,7 +44,7 @@ func TestACoreOfGdbHasExactStacks(t *testing.T) {
 	for name, flags := range map[string][]string{"default": {}, "stripped pie": {"-buildmode=pie", "-ldflags=-s -w"}} {
 		for _, env := range [][]string{nil, private} {
 			t.Run(name+strings.Join(env, ""), func(t *testing.T) {
-				pid := start(t, build(t, "./fixtures/parade", flags...), env, "-running", "1")
+				pid := start(t, childtest.Build(t, "./fixtures/parade", flags...), env, "-running", "1")
 				src := openCore(t, gcore(t, pid), "")
 				c := checkAll(t, src, 20_000)
 				if c.exact+c.marked < 19_950 || c.marked > 20 || c.running > 1 {
@@ -62,7 +63,7 @@ func TestACoreOfDelveHasExactStacks(t *testing.T) {
 	if err != nil {
 		t.Skipf("no Delve: %v", err)
 	}
-	pid := start(t, build(t, "./fixtures/parade"), private)
+	pid := start(t, childtest.Build(t, "./fixtures/parade"), private)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "core")
 	commands := filepath.Join(dir, "commands")
@@ -122,7 +123,7 @@ func TestACoreOfTheKernelHasExactStacks(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { os.RemoveAll(dir) })
-			pid := start(t, build(t, "./fixtures/parade"), []string{"GOTRACEBACK=crash", "VTSCOPE_DIR=" + dir}, "-threads", "2000")
+			pid := start(t, childtest.Build(t, "./fixtures/parade"), []string{"GOTRACEBACK=crash", "VTSCOPE_DIR=" + dir}, "-threads", "2000")
 			if filter != "" {
 				if err := os.WriteFile("/proc/"+strconv.Itoa(pid)+"/coredump_filter", []byte(filter), 0); err != nil {
 					t.Fatal(err)
@@ -151,7 +152,7 @@ func TestACoreOfTheKernelHasExactStacks(t *testing.T) {
 }
 
 func TestACoreWithoutItsProgramHasRecordedStacks(t *testing.T) {
-	pid := start(t, build(t, "./fixtures/parade"), private, "-drivers", "0", "-threads", "400")
+	pid := start(t, childtest.Build(t, "./fixtures/parade"), private, "-drivers", "0", "-threads", "400")
 	path := gcore(t, pid)
 	missing := filepath.Join(t.TempDir(), "gone")
 	src := openCore(t, path, missing)
@@ -162,7 +163,7 @@ func TestACoreWithoutItsProgramHasRecordedStacks(t *testing.T) {
 	if src.walker == nil && (err == nil || !strings.Contains(err.Error(), missing)) {
 		t.Errorf("got error %v, want one that names the program", err)
 	}
-	other := openCore(t, path, build(t, "./fixtures/storm"))
+	other := openCore(t, path, childtest.Build(t, "./fixtures/storm"))
 	if _, err := look(t, other); other.walker == nil && (err == nil || !strings.Contains(err.Error(), "another build")) {
 		t.Errorf("got error %v, want one that says that it is another build", err)
 	}

@@ -6,10 +6,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/vtscope/vtscope/internal/childtest"
 )
 
 func TestMemoryIsReadThroughAFileWhereTheCallIsNotToBeHad(t *testing.T) {
-	pid := start(t, build(t, "./fixtures/parade"), private)
+	pid := start(t, childtest.Build(t, "./fixtures/parade"), private)
 	src := attachTo(t, pid, Options{})
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {
@@ -29,7 +31,7 @@ func withLayouts(t *testing.T, l map[int]layout) {
 }
 
 func TestAnUnknownReleaseHasRecordedStacks(t *testing.T) {
-	pid := start(t, build(t, "./fixtures/parade"), private, "-drivers", "0", "-threads", "400")
+	pid := start(t, childtest.Build(t, "./fixtures/parade"), private, "-drivers", "0", "-threads", "400")
 	withLayouts(t, nil)
 	c, err := look(t, attachTo(t, pid, Options{}))
 	if c.marked != 400 || c.exact != 0 || c.threads["row-0"] != 10 || err == nil || !strings.Contains(err.Error(), runtime.Version()) {
@@ -38,7 +40,7 @@ func TestAnUnknownReleaseHasRecordedStacks(t *testing.T) {
 }
 
 func TestAWrongLayoutIsFoundOut(t *testing.T) {
-	pid := start(t, build(t, "./fixtures/parade"), private, "-drivers", "0", "-threads", "400")
+	pid := start(t, childtest.Build(t, "./fixtures/parade"), private, "-drivers", "0", "-threads", "400")
 	wrong := layout125
 	wrong.gSelf = 80
 	withLayouts(t, map[int]layout{25: wrong, 26: wrong})

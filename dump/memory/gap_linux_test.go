@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vtscope/vtscope/internal/childtest"
 )
 
 // gapThreads is how many threads the process has whose gaps are measured: VTSCOPE_GAP_THREADS in the environment, or this.
@@ -24,7 +26,7 @@ func TestAWalkIsNoPauseForTheProcess(t *testing.T) {
 		}
 	}
 	pulses := make(chan time.Duration, 1)
-	pid := startAndRead(t, build(t, "./fixtures/parade"), private, func(line string) {
+	pid := startAndRead(t, childtest.Build(t, "./fixtures/parade"), private, func(line string) {
 		if us, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "pulse:"))); err == nil {
 			pulses <- time.Duration(us) * time.Microsecond
 		}

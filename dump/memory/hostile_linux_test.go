@@ -7,12 +7,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/vtscope/vtscope/internal/childtest"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -194,13 +194,7 @@ func FuzzCore(f *testing.F) {
 
 func TestLayoutsAreThoseOfTheRelease(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
-		path := filepath.Join(t.TempDir(), arch)
-		b := exec.Command("go", "build", "-o", path, "./fixtures/parade")
-		b.Dir = filepath.Join("..", "..")
-		b.Env = append(os.Environ(), "GOARCH="+arch, "CGO_ENABLED=0")
-		if out, err := b.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", b, err, out)
-		}
+		path := childtest.BuildWith(t, []string{"GOARCH=" + arch, "CGO_ENABLED=0"}, "./fixtures/parade")
 		e, err := elf.Open(path)
 		if err != nil {
 			t.Fatal(err)

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,13 +21,6 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight/flighttest"
 )
 
-// programs has the fixtures that were built, by package and flags.
-var programs struct {
-	sync.Mutex
-	dir   string
-	paths map[string]string
-}
-
 func TestMain(m *testing.M) {
 	switch what, argument, _ := strings.Cut(os.Getenv("VTSCOPE_TEST"), " "); what {
 	case "signals":
@@ -37,37 +28,7 @@ func TestMain(m *testing.M) {
 	case "attach":
 		tellAttach(argument)
 	}
-	code := m.Run()
-	if programs.dir != "" {
-		os.RemoveAll(programs.dir)
-	}
-	os.Exit(code)
-}
-
-// build builds a package, named relative to the top of the repository.
-func build(t testing.TB, pkg string, flags ...string) string {
-	t.Helper()
-	programs.Lock()
-	defer programs.Unlock()
-	key := pkg + strings.Join(flags, " ")
-	if path, ok := programs.paths[key]; ok {
-		return path
-	}
-	if programs.dir == "" {
-		dir, err := os.MkdirTemp("", "memory-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		programs.dir, programs.paths = dir, map[string]string{}
-	}
-	path := filepath.Join(programs.dir, strconv.Itoa(len(programs.paths))+"-"+filepath.Base(pkg))
-	b := exec.Command("go", append(append([]string{"build"}, flags...), "-o", path, pkg)...)
-	b.Dir = filepath.Join("..", "..")
-	if out, err := b.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", b, err, out)
-	}
-	programs.paths[key] = path
-	return path
+	os.Exit(m.Run())
 }
 
 // start runs a program that prints its pid in a line when it is ready, and ends with its standard input.
@@ -255,7 +216,7 @@ func checkAll(t testing.TB, src *Source, all int) count {
 }
 
 func TestStacksOfThreadsThatSwitchAtFullSpeedAreExact(t *testing.T) {
-	pid := start(t, build(t, "./fixtures/parade"), private)
+	pid := start(t, childtest.Build(t, "./fixtures/parade"), private)
 	src := attachTo(t, pid, Options{})
 	for range looks() {
 		c := checkAll(t, src, 20_000)
@@ -283,7 +244,7 @@ func TestStacksOfPinnedThreadsAreRightOrMarked(t *testing.T) {
 		"core":   func(pid int) dump.Source { return openCore(t, gcore(t, pid), "") },
 	} {
 		t.Run(source, func(t *testing.T) {
-			pid := start(t, build(t, "./fixtures/parade"), nil, "-drivers", "0", "-threads", "40", "-stuck", strconv.Itoa(stuck))
+			pid := start(t, childtest.Build(t, "./fixtures/parade"), nil, "-drivers", "0", "-threads", "40", "-stuck", strconv.Itoa(stuck))
 			exact, marked := 0, 0
 			settled := func() bool {
 				src := open(pid)
@@ -355,7 +316,7 @@ func TestQuietThreadsAreAllExactInEveryBuild(t *testing.T) {
 					t.Skipf("no C compiler to link with: %v", err)
 				}
 			}
-			pid := start(t, build(t, "./fixtures/parade", flags...), private, "-drivers", "0")
+			pid := start(t, childtest.Build(t, "./fixtures/parade", flags...), private, "-drivers", "0")
 			c, err := look(t, attachTo(t, pid, Options{}))
 			if err != nil || c.exact != 20_000 || c.marked != 0 {
 				t.Errorf("got %d exact stacks, %d others, error %v; want 20000, 0, nil", c.exact, c.marked, err)
@@ -365,7 +326,7 @@ func TestQuietThreadsAreAllExactInEveryBuild(t *testing.T) {
 }
 
 func TestMemoryHasTheFramesThatWereRecorded(t *testing.T) {
-	pid := start(t, build(t, "./fixtures/parade"), nil, "-drivers", "0")
+	pid := start(t, childtest.Build(t, "./fixtures/parade"), nil, "-drivers", "0")
 	file, err := flight.OpenPID(pid)
 	if err != nil {
 		t.Fatal(err)
@@ -419,7 +380,7 @@ func TestMemoryHasTheFramesThatWereRecorded(t *testing.T) {
 }
 
 func TestThreadsInContinuationsAreMarked(t *testing.T) {
-	pid := start(t, build(t, "./fixtures/parade"), private, "-drivers", "0", "-threads", "40", "-nested", "7")
+	pid := start(t, childtest.Build(t, "./fixtures/parade"), private, "-drivers", "0", "-threads", "40", "-nested", "7")
 	src := attachTo(t, pid, Options{})
 	childtest.AwaitNames(t, dump.FlightReader(src))
 	nested := 0

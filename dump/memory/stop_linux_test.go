@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/internal/childtest"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -29,7 +30,7 @@ func rowsOf(t testing.TB, src *Source) (rows []flight.ThreadRow) {
 }
 
 func TestAStoppedProcessStandsStillAndGoesOn(t *testing.T) {
-	pid := start(t, build(t, "./fixtures/parade"), private, "-running", "1")
+	pid := start(t, childtest.Build(t, "./fixtures/parade"), private, "-running", "1")
 	ran := 0
 	defer func() {
 		if ran == 0 {
@@ -61,7 +62,7 @@ func TestAStoppedProcessStandsStillAndGoesOn(t *testing.T) {
 
 func TestMountedThreadsHaveStacks(t *testing.T) {
 	for _, running := range []string{"1", "2"} {
-		pid := start(t, build(t, "./fixtures/parade"), private, "-drivers", "0", "-threads", "400", "-running", running)
+		pid := start(t, childtest.Build(t, "./fixtures/parade"), private, "-drivers", "0", "-threads", "400", "-running", running)
 		want := int(running[0] - '0')
 		src := attachTo(t, pid, Options{Mounted: true})
 		most := 0
@@ -163,7 +164,7 @@ func TestSignalsAreNotLostWhenThreadsAreStopped(t *testing.T) {
 }
 
 func TestAProcessThatAnotherTracesCanBeReadButNotStopped(t *testing.T) {
-	pid := start(t, build(t, "./fixtures/parade"), private, "-drivers", "0", "-threads", "400")
+	pid := start(t, childtest.Build(t, "./fixtures/parade"), private, "-drivers", "0", "-threads", "400")
 	tr := newTracer(pid)
 	defer tr.close()
 	if err := tr.stopAll(); err != nil {
@@ -180,7 +181,7 @@ func TestAProcessThatAnotherTracesCanBeReadButNotStopped(t *testing.T) {
 }
 
 func TestAProcessThatEndsWhileItIsReadIsAnErrorNotACrash(t *testing.T) {
-	pid := start(t, build(t, "./fixtures/parade"), private, "-drivers", "0")
+	pid := start(t, childtest.Build(t, "./fixtures/parade"), private, "-drivers", "0")
 	src := attachTo(t, pid, Options{})
 	blocks := 0
 	_, err := src.Threads(context.Background(), func([]flight.ThreadRow) {

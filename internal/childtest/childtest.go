@@ -1,7 +1,6 @@
 package childtest
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"os"
@@ -33,7 +32,7 @@ type Child struct {
 	}
 }
 
-// Start builds the package, named relative to the top of the repository, and runs it with the arguments. Tests are
+// Start builds the package, as [Build] does, and runs it with the arguments. Tests are
 // skipped on systems without flight files.
 func Start(t testing.TB, pkg string, args ...string) *Child {
 	t.Helper()
@@ -53,7 +52,7 @@ func StartWith(t testing.TB, env []string, pkg string, args ...string) *Child {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(c.dir) })
-	c.command = exec.Command(build(t, pkg), args...)
+	c.command = exec.Command(Build(t, pkg), args...)
 	c.command.Env = append(append(os.Environ(), "VTSCOPE_DIR="+c.dir), env...)
 	c.command.Stdout, c.command.Stderr = c, c
 	if c.stdin, err = c.command.StdinPipe(); err != nil {
@@ -74,34 +73,6 @@ func StartWith(t testing.TB, env []string, pkg string, args ...string) *Child {
 		}
 	})
 	return c
-}
-
-func build(t testing.TB, pkg string) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), filepath.Base(pkg))
-	b := exec.Command("go", "build", "-o", program, pkg)
-	b.Dir = Top(t)
-	if out, err := b.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", b, err, out)
-	}
-	return program
-}
-
-// Top returns the folder of the main module, also for tests of the modules in it.
-func Top(t testing.TB) string {
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && bytes.HasPrefix(mod, []byte("module github.com/vtscope/vtscope\n")) {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("the test does not run in the repository")
-		}
-	}
 }
 
 // Write takes the child's output. It is not for tests.
