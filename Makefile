@@ -126,23 +126,28 @@ check-generate:
 check-race:
 	@$(gotest) -race $(RUNTIME)
 
-check-invariants:
-	@$(gotest) -tags invariants $(RUNTIME)
+# One run shows two things where neither touches what the other is about. The checks of the tag invariants
+# are in sched and flight, and cgo changes only the system calls of package net.
+check-invariants check-no-cgo: runtime-invariants-no-cgo
 
 check-chan-coro:
 	@$(gotest) -tags vtscope_chan $(RUNTIME)
 
-check-no-linkname:
-	@$(gotest) -tags vtscope_nolinkname $(RUNTIME)
+# The tag changes how flight names inlined calls, and processors change who executes when.
+check-no-linkname check-one-processor: runtime-no-linkname-one-processor
 
-check-one-processor:
-	@GOMAXPROCS=1 $(gotest) -count=1 $(RUNTIME)
+.PHONY: runtime-invariants-no-cgo runtime-no-linkname-one-processor
+runtime-invariants-no-cgo:
+	@CGO_ENABLED=0 $(gotest) -tags invariants $(RUNTIME)
+
+runtime-no-linkname-one-processor:
+	@GOMAXPROCS=1 $(gotest) -count=1 -tags vtscope_nolinkname $(RUNTIME)
 
 check-recorder-off:
 	@VTSCOPE=off $(gotest) -count=1 $(RUNTIME)
 
 check-no-cgo:
-	@CGO_ENABLED=0 $(GO) build ./... && CGO_ENABLED=0 $(gotest) $(RUNTIME)
+	@CGO_ENABLED=0 $(GO) build ./...
 
 # A thousand simulations of processes that die (half a minute of a processor), two hundred of keepers that share a store (as long), and what bodies of durable threads must not do.
 check-durable: build/durablevet
