@@ -26,9 +26,6 @@ import (
 // patience bounds every wait, on a busy machine and under the race detector too.
 const patience = 5 * time.Minute
 
-// oldest is how much older than the last work of a program its last event may be.
-const oldest = 10 * time.Millisecond
-
 // timesEach is how often each death is died.
 func timesEach(t *testing.T) int {
 	t.Helper()
@@ -164,6 +161,7 @@ func (v *living) forget() {
 type look struct {
 	events uint64
 	last   time.Time // of the newest event
+	ticks  flight.Ticks
 	lost   flight.Lost
 	seen
 }
@@ -189,7 +187,7 @@ func lookAt(t *testing.T, r *flight.Reader, want flight.Status) (l look) {
 				t.Errorf("ring %d: event %d of %d has kind %d", g.Index, i, len(evs), e.Kind)
 			}
 			if at := r.Time(e.Time); at.After(l.last) && e.Kind != flight.EventMore {
-				l.last = at
+				l.last, l.ticks = at, e.Time
 			}
 		}
 	}
@@ -229,8 +227,8 @@ func (l look) check(t *testing.T, w *witness, others int, now time.Time) {
 	if !l.complete() || l.others != others || l.torn != 0 {
 		t.Errorf("got threads %+v, want %d waiting in each way, %d others", l.seen, waitersOfEach, others)
 	}
-	if age := w.last().Sub(l.last); age > oldest {
-		t.Errorf("the last event is %v older than the last work of the program, want at most %v", age, oldest)
+	if at := w.recorded(); l.ticks < at {
+		t.Errorf("the last event is %v older than the last wake-up but one of a pair of threads", at.Sub(l.ticks))
 	}
 	if late := l.last.Sub(now); late > time.Millisecond {
 		t.Errorf("the last event is of %v after the process was gone", late)

@@ -22,7 +22,8 @@ type diary struct {
 	rounds uint64 // wake-ups so far
 	at     int64  // of the newest, nanoseconds of CLOCK_REALTIME
 	ticks  uint64 // on the recorder's clock
-	_      [40]byte
+	before uint64 // ticks of the wake-up before; an event of the newest is younger
+	_      [32]byte
 }
 
 const (
@@ -52,6 +53,7 @@ func (w *witness) close() error { return syscall.Munmap(w.bytes) }
 // note is called by the threads of a pair, in turn.
 func (d *diary) note() {
 	at, ticks := time.Now().UnixNano(), flight.Now()
+	atomic.StoreUint64(&d.before, atomic.LoadUint64(&d.ticks))
 	atomic.StoreInt64(&d.at, at)
 	atomic.StoreUint64(&d.ticks, uint64(ticks))
 	atomic.AddUint64(&d.rounds, 1)
@@ -78,6 +80,14 @@ func (w *witness) last() time.Time {
 func (w *witness) lastTicks() (at flight.Ticks) {
 	for i := range w.pairs {
 		at = max(at, flight.Ticks(atomic.LoadUint64(&w.pairs[i].ticks)))
+	}
+	return at
+}
+
+// recorded is the time on the recorder's clock that the newest event has reached: each pair parks and wakes between two notes.
+func (w *witness) recorded() (at flight.Ticks) {
+	for i := range w.pairs {
+		at = max(at, flight.Ticks(atomic.LoadUint64(&w.pairs[i].before)))
 	}
 	return at
 }
