@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -50,7 +51,7 @@ func Handler(o Options) *Within {
 	o.self = true
 	o.Dirs, o.PIDs, o.Prefer = nil, nil, 0
 	if o.Warn == nil {
-		o.Warn = func(what string) { fmt.Fprintf(os.Stderr, "vtscope: %s\n", what) }
+		o.Warn = func(what string) { fmt.Fprintf(dump.CleanText(os.Stderr, false), "vtscope: %s\n", what) }
 	}
 	h := &Within{options: o, idle: usualIdle}
 	if o.Observe != nil || len(o.Rules) > 0 {

@@ -1,29 +1,100 @@
 package dump
 
 import (
+	"bytes"
 	"fmt"
 	"io"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
 // PrintableText is [Printable] for a text of several lines: their ends and tabs stay.
 func PrintableText(text []byte) []byte {
-	var b strings.Builder
-	for line := range strings.SplitAfterSeq(string(text), "\n") {
-		line, end := strings.CutSuffix(line, "\n")
-		for i, field := range strings.Split(line, "\t") {
-			if i > 0 {
-				b.WriteByte('\t')
-			}
-			b.WriteString(Printable(field))
+	var b bytes.Buffer
+	c := cleaner{to: &b}
+	_, _ = c.Write(text) // a buffer takes all
+	if len(c.rest) > 0 {
+		b.WriteRune('·')
+	}
+	return b.Bytes()
+}
+
+// CleanText returns a writer of text to w that does what [PrintableText] does. The sequences by
+// which terminals change colors stay if there are colors. The last bytes of what is written must be
+// whole characters.
+func CleanText(w io.Writer, colors bool) io.Writer { return &cleaner{to: w, colors: colors} }
+
+type cleaner struct {
+	to     io.Writer
+	colors bool
+	rest   []byte // the beginning of a character, or of a sequence
+	out    []byte
+}
+
+// longestColor is how many bytes a sequence has that changes colors.
+const longestColor = 32
+
+func (c *cleaner) Write(p []byte) (int, error) {
+	text := p
+	if len(c.rest) > 0 {
+		text = append(c.rest, p...)
+		c.rest = nil
+	}
+	c.out = c.out[:0]
+	for len(text) > 0 {
+		n := 0
+		for n < len(text) && (text[n] >= ' ' && text[n] <= '~' || text[n] == '\n' || text[n] == '\t') {
+			n++
 		}
-		if end {
-			b.WriteByte('\n')
+		c.out = append(c.out, text[:n]...)
+		if text = text[n:]; len(text) == 0 {
+			break
+		}
+		if n, whole := colorOf(text); c.colors && (n > 0 || !whole) {
+			if !whole {
+				c.rest = bytes.Clone(text)
+				break
+			}
+			c.out = append(c.out, text[:n]...)
+			text = text[n:]
+			continue
+		}
+		if !utf8.FullRune(text) {
+			c.rest = bytes.Clone(text)
+			break
+		}
+		r, n := utf8.DecodeRune(text)
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			r = '·'
+		}
+		c.out = utf8.AppendRune(c.out, r)
+		text = text[n:]
+	}
+	if _, err := c.to.Write(c.out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// colorOf returns the length of the sequence that text begins with and that changes colors, 0 if
+// there is none. whole is false if more of the text is needed to know.
+func colorOf(text []byte) (n int, whole bool) {
+	if text[0] != '\x1b' {
+		return 0, true
+	}
+	for i := 1; i < min(len(text), longestColor); i++ {
+		switch b := text[i]; {
+		case i == 1:
+			if b != '[' {
+				return 0, true
+			}
+		case b == 'm':
+			return i + 1, true
+		case b != ';' && (b < '0' || b > '9'):
+			return 0, true
 		}
 	}
-	return []byte(b.String())
+	return 0, len(text) >= longestColor
 }
 
 // EscapeJSON returns a writer of JSON text to w that writes the characters of strings which would change a terminal, or the order in which it shows
@@ -46,8 +117,10 @@ func (e *escaper) Write(p []byte) (int, error) {
 	for len(text) > 0 {
 		if c := text[0]; c < utf8.RuneSelf {
 			text = text[1:]
-			if c >= ' ' && c < 0x7f || c == '\n' || c == '\t' || c == '\r' {
+			if c >= ' ' && c < 0x7f || c == '\n' || c == '\t' {
 				e.out = append(e.out, c)
+			} else if c == '\r' {
+				e.out = append(e.out, ' ') // between values: none is in a string
 			} else {
 				e.out = fmt.Appendf(e.out, `\u%04x`, c)
 			}

@@ -3,6 +3,8 @@ package dump_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/vtscope/vtscope/dump"
@@ -54,5 +56,32 @@ func TestJSONForATerminalIsEscapedAndMeansTheSame(t *testing.T) {
 func TestATextOfSeveralLinesIsPrintable(t *testing.T) {
 	if got, want := string(dump.PrintableText([]byte("one\ttwo\x1b[2J\n\n"+hostile))), "one\ttwo·[2J\n\na·]0;owned·b·31mc·d·e·f·g·h"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTextForATerminalIsCleanedWhereverItIsCut(t *testing.T) {
+	text := "na\u00efve \u65e5\u672c\tx\r\n\x1b[1;31mred\x1b[0m \x1b[2J \x1b]0;t\a \x1b[" + strings.Repeat("1", 40) + "m \xff\x80 \u00a0" + hostile + "\n"
+	for _, c := range []struct {
+		colors bool
+		want   string
+	}{
+		{false, "na\u00efve \u65e5\u672c\tx·\n·[1;31mred·[0m ·[2J ·]0;t· ·[" + strings.Repeat("1", 40) + "m ·· ·a·]0;owned·b·31mc·d·e·f·g·h\n"},
+		{true, "na\u00efve \u65e5\u672c\tx·\n\x1b[1;31mred\x1b[0m ·[2J ·]0;t· ·[" + strings.Repeat("1", 40) + "m ·· ·a·]0;owned·b·31mc·d·e·f·g·h\n"},
+	} {
+		for step := 1; step <= len(text); step++ {
+			var got strings.Builder
+			w := dump.CleanText(&got, c.colors)
+			for rest := text; rest != ""; rest = rest[min(step, len(rest)):] {
+				if _, err := io.WriteString(w, rest[:min(step, len(rest))]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got.String() != c.want {
+				t.Fatalf("colors %t, steps of %d: got %q, want %q", c.colors, step, got.String(), c.want)
+			}
+		}
+	}
+	if got := string(dump.PrintableText([]byte("a\xe6\x97"))); got != "a·" {
+		t.Errorf("a character without an end: got %q", got)
 	}
 }

@@ -169,7 +169,7 @@ const storyLines = 6
 func (s *settings) story(w world, b *incident.Bundle) error {
 	m := &b.Manifest
 	if s.format == "json" {
-		e := json.NewEncoder(dump.EscapeJSON(w.stdout))
+		e := json.NewEncoder(w.stdout)
 		e.SetIndent("", " ")
 		e.SetEscapeHTML(false)
 		return written(0, e.Encode(m))

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/vtscope/vtscope/agent"
 	"github.com/vtscope/vtscope/dump"
@@ -223,4 +224,41 @@ func TestAnAgentWithinAProgramIsFoundBesideWhatElseItServes(t *testing.T) {
 	defer other.Close()
 	address = strings.TrimPrefix(other.URL, "http://")
 	fails(t, exitFailed, "vtdump: "+address+": it answers \"404 Not Found\" for /api/v1/processes: this is no vtscope agent\n", address)
+}
+
+// An agent may be somebody else's: what it answers is printed as text, and changes no terminal.
+func TestNoCharacterOfAnAgentsAnswerChangesTheTerminal(t *testing.T) {
+	const evil = "one\x1b]0;owned\a\x1b[2J\u009b31m\u202e\x7f\r two"
+	for name, answer := range map[string]func(w http.ResponseWriter){
+		"text": func(w http.ResponseWriter) { _, _ = w.Write([]byte(evil + "\n")) },
+		"an error": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusConflict)
+			_ = json.NewEncoder(w).Encode(map[string]string{"error": evil, "try": evil})
+		},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/processes") {
+				w.Header().Set("Content-Type", "application/json")
+				_ = json.NewEncoder(w).Encode(map[string]any{"processes": []map[string]any{{"key": "1-2", "pid": 1, "program": evil, "status": evil}}})
+				return
+			}
+			answer(w)
+		}))
+		at := strings.TrimPrefix(server.URL, "http://")
+		for _, call := range [][]string{{at}, {at + "/1"}, {"waits", at + "/1"}, {"settings", at + "/1", "park=off"}, {at + "/2"}, {at + "/1", "--json"}, {at + "/1", "-f", "markdown"}} {
+			got := vtdump(t, call...)
+			for _, text := range []string{got.out, got.errors} {
+				if strings.ContainsFunc(text, func(r rune) bool {
+					return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
+				}) {
+					t.Errorf("%s: vtdump %q: got %q", name, call, text)
+				}
+			}
+			if got.out+got.errors == "" {
+				t.Errorf("%s: vtdump %q: got nothing", name, call)
+			}
+		}
+		server.Close()
+	}
 }

@@ -39,7 +39,7 @@ func (s *settings) repeat(ctx context.Context, w world) error {
 	for n := 1; ; n++ {
 		var page bytes.Buffer
 		to := w
-		to.stdout = &page
+		to.stdout = s.clean(w, &page)
 		err := once.do(ctx, to)
 		if ctx.Err() != nil {
 			return nil

@@ -33,10 +33,13 @@ type world struct {
 func run(ctx context.Context, args []string, w world) int {
 	s, err := parse(args)
 	if err == nil {
-		if s.writesJSON() {
-			w.stdout = dump.EscapeJSON(w.stdout)
+		if s.command != commandTop && s.again == 0 {
+			w.stdout = s.clean(w, w.stdout)
 		}
-		err = s.withProgress(w, func(w world) error { return s.do(ctx, w) })
+		err = s.withProgress(w, func(w world) error {
+			w.stderr = dump.CleanText(w.stderr, false)
+			return s.do(ctx, w)
+		})
 	}
 	if err != nil {
 		return report(w.stderr, err)
@@ -44,9 +47,17 @@ func run(ctx context.Context, args []string, w world) int {
 	return exitDone
 }
 
-// writesJSON reports whether all that is printed is JSON text. Parts of a bundle may be of any kind.
-func (s *settings) writesJSON() bool {
-	return slices.Contains([]string{"json", "jdk", "jdk1"}, s.format) && s.command != commandOpen
+// clean returns a writer to an output that is a text for people or a JSON document: neither has a
+// character that would change a terminal, whatever the names of a process are, or the answer of an
+// agent.
+func (s *settings) clean(w world, to io.Writer) io.Writer {
+	switch {
+	case s.format == "pprof", s.command == commandExport, s.command == commandOpen && s.incident.part != "":
+		return to // of a bundle a part may be of any kind
+	case slices.Contains([]string{"json", "jdk", "jdk1"}, s.format):
+		return dump.EscapeJSON(to)
+	}
+	return dump.CleanText(to, s.colored(w))
 }
 
 func (s *settings) do(ctx context.Context, w world) error {

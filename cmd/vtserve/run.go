@@ -12,6 +12,7 @@ import (
 
 	"github.com/vtscope/vtscope/agent"
 	"github.com/vtscope/vtscope/agent/access"
+	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/incident"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -47,6 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func report(w io.Writer, err error) {
+	w = dump.CleanText(w, false)
 	fmt.Fprintf(w, "vtserve: %v\n", err)
 	if h := (hint{}); errors.As(err, &h) && h.try != "" {
 		fmt.Fprintf(w, "    try: %s\n", h.try)
@@ -74,7 +76,7 @@ func serve(ctx context.Context, s *settings, policy *access.Policy, stdout, stde
 		Marks:    s.marks,
 		TraceURL: s.traceURL,
 		MaxCPU:   s.maxCPU, MaxMemory: s.maxMemory,
-		Warn: func(what string) { fmt.Fprintf(stderr, "vtserve: %s\n", what) },
+		Warn: func(what string) { fmt.Fprintf(dump.CleanText(stderr, false), "vtserve: %s\n", what) },
 	}
 	if err := s.show(&options); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/dump/delve"
 	"github.com/vtscope/vtscope/dump/locals"
 )
@@ -16,7 +17,7 @@ func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stder
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	q, err := locals.Parse(args)
 	if err != nil {
-		fmt.Fprintf(errs, "%s: %v\n    try: vtdump PID --thread ID --locals, which calls it\n", locals.Command, err)
+		fmt.Fprintf(dump.CleanText(errs, false), "%s: %v\n    try: vtdump PID --thread ID --locals, which calls it\n", locals.Command, err)
 		return 2
 	}
 	code := 0
@@ -25,7 +26,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		answer, code = &locals.Answer{Problem: locals.ProblemOf(err)}, 1
 	}
 	if err := locals.Write(out, answer); err != nil {
-		fmt.Fprintf(errs, "%s: %v\n", locals.Command, err)
+		fmt.Fprintf(dump.CleanText(errs, false), "%s: %v\n", locals.Command, err)
 		return 1
 	}
 	return code

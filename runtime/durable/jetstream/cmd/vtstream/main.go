@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		q, err = stream.ReadQuestion(in)
 	}
 	if err != nil {
-		fmt.Fprintf(errs, "%s: %v\n    try: vtdump durable nats://HOST:PORT, which calls it\n", stream.Command, err)
+		fmt.Fprintf(dump.CleanText(errs, false), "%s: %v\n    try: vtdump durable nats://HOST:PORT, which calls it\n", stream.Command, err)
 		return 2
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		a, code = &stream.Answer{Problem: problem(&q, err)}, 1
 	}
 	if err := stream.Write(out, a); err != nil {
-		fmt.Fprintf(errs, "%s: %v\n", stream.Command, err)
+		fmt.Fprintf(dump.CleanText(errs, false), "%s: %v\n", stream.Command, err)
 		return 1
 	}
 	return code
