@@ -84,7 +84,7 @@ func TestAKilledProcessHasNamesByItsExecutable(t *testing.T) {
 		"piestrip": {"-buildmode=pie", "-ldflags=-s -w"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			program := build(t, "./fixtures/parade", flags...)
+			program := childtest.Build(t, "./fixtures/parade", flags...)
 			pid := start(t, program, nil, "-drivers", "0")
 			live, err := flight.OpenPID(pid)
 			if err != nil {
@@ -138,7 +138,7 @@ func TestAKilledProcessHasNamesByItsExecutable(t *testing.T) {
 }
 
 func TestAnExecutableWithoutABuildIDIsNotTrusted(t *testing.T) {
-	f, err := os.Open(build(t, "./fixtures/parade", "-ldflags=-buildid="))
+	f, err := os.Open(childtest.Build(t, "./fixtures/parade", "-ldflags=-buildid="))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestAnExecutableWithoutABuildIDIsNotTrusted(t *testing.T) {
 }
 
 func TestDamagedExecutablesHaveNoNames(t *testing.T) {
-	program := build(t, "./fixtures/parade")
+	program := childtest.Build(t, "./fixtures/parade")
 	whole, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ type variant struct {
 var variants = []variant{
 	{pkg: "./fixtures/parade", flags: []string{"-ldflags=-s -w"}},
 	{pkg: "./fixtures/parade", flags: []string{"-trimpath"}},
+	{pkg: "./fixtures/parade", flags: []string{"-ldflags=-buildid="}},
 	{pkg: "./fixtures/parade", flags: []string{"-buildmode=pie"}},
 	{pkg: "./fixtures/parade", flags: []string{"-buildmode=pie", "-ldflags=-s -w"}},
 	{pkg: "./fixtures/parade", flags: []string{"-ldflags=-linkmode=external"}, needs: "gcc"},

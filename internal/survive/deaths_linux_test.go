@@ -159,10 +159,11 @@ func (v *living) forget() {
 
 // A look is what a victim's file says of its last moments.
 type look struct {
-	events uint64
-	last   time.Time // of the newest event
-	ticks  flight.Ticks
-	lost   flight.Lost
+	events  uint64
+	last    time.Time // of the newest event
+	ticks   flight.Ticks
+	counted int // threads, by the counts of events
+	lost    flight.Lost
 	seen
 }
 
@@ -195,6 +196,7 @@ func lookAt(t *testing.T, r *flight.Reader, want flight.Status) (l look) {
 		t.Error(err)
 	}
 	l.lost = r.Lost()
+	l.counted = r.Process().Threads
 	if want == flight.StatusGone {
 		checkNames(t, r)
 	}
@@ -222,7 +224,7 @@ func checkNames(t *testing.T, r *flight.Reader) {
 }
 
 // check compares what a file says with what the witness saw.
-func (l look) check(t *testing.T, w *witness, others int, now time.Time) {
+func (l look) check(t *testing.T, w *witness, others, panicked int, now time.Time) {
 	t.Helper()
 	if !l.complete() || l.others != others || l.torn != 0 {
 		t.Errorf("got threads %+v, want %d waiting in each way, %d others", l.seen, waitersOfEach, others)
@@ -232,6 +234,12 @@ func (l look) check(t *testing.T, w *witness, others int, now time.Time) {
 	}
 	if late := l.last.Sub(now); late > time.Millisecond {
 		t.Errorf("the last event is of %v after the process was gone", late)
+	}
+	if want := 3*waitersOfEach + others; l.counted != want {
+		t.Errorf("the events have %d threads started and not ended, want the %d of the table", l.counted, want)
+	}
+	if l.panicked != panicked {
+		t.Errorf("the table has %d threads with reason panic, want %d", l.panicked, panicked)
 	}
 	if l.lost.Any() {
 		t.Errorf("lost: %+v", l.lost)
@@ -323,7 +331,7 @@ func dieOnce(t *testing.T, name string, d death, rounds uint64, s *tally) {
 	if d.limited { // a carrier that comes when there is no room any more has no ring
 		l.lost.Rings = 0
 	}
-	l.check(t, v.witness, 2*pairs()+d.more, now)
+	l.check(t, v.witness, 2*pairs()+d.more, d.panicked, now)
 	s.add(l, r, v.witness, v.began)
 	v.forget()
 }
@@ -348,7 +356,7 @@ func TestTheFileOfAStoppedProcessHasItsLastMoments(t *testing.T) {
 			}
 		}
 		l := lookAt(t, r, flight.StatusStopped)
-		l.check(t, v.witness, 2*pairs(), time.Now())
+		l.check(t, v.witness, 2*pairs(), 0, time.Now())
 		s.add(l, r, v.witness, v.began)
 		if err := v.command.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)

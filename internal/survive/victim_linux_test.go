@@ -126,10 +126,11 @@ func awaitWaiters() {
 
 // seen is how many threads wait in each way of [waiters], and how many others there are.
 type seen struct {
-	waiting [3]int
-	others  int
-	half    int // of them: half written when the victim died or was stopped
-	torn    int // cannot be told at all
+	waiting  [3]int
+	others   int
+	half     int // of them: half written when the victim died or was stopped
+	torn     int // cannot be told at all
+	panicked int // of the others: their panic ended the program
 }
 
 func (s seen) complete() bool {
@@ -152,6 +153,9 @@ func seeWaiters(r *flight.Reader) (s seen, err error) {
 				s.waiting[i]++
 			} else {
 				s.others++
+			}
+			if row.Reason == flight.ReasonPanic {
+				s.panicked++
 			}
 			if row.Torn {
 				s.half++
@@ -183,26 +187,28 @@ func whichWaiter(r *flight.Reader, row flight.ThreadRow, scope string) int {
 
 // A death is how a victim ends.
 type death struct {
-	die     func(o order) // by itself; nil: the test sends it a signal
-	grouped bool          // it needs a memory cgroup
-	limited bool          // it limits its address space
-	more    int           // threads that it starts for that
-	says    string        // an expression for what it prints on standard error
-	sign    syscall.Signal
-	code    int // exit code, where no signal ends it
+	die      func(o order) // by itself; nil: the test sends it a signal
+	grouped  bool          // it needs a memory cgroup
+	limited  bool          // it limits its address space
+	more     int           // threads that it starts for that
+	panicked int           // of them, whose panic it is
+	says     string        // an expression for what it prints on standard error
+	sign     syscall.Signal
+	code     int // exit code, where no signal ends it
 }
 
 var deaths map[string]death // set by init: the functions name it
 
 func init() {
 	deaths = map[string]death{
-		"killed":               {sign: syscall.SIGKILL},
-		"out of memory":        {die: exhaust, limited: true, says: `fatal error: .*(out of memory|cannot |newosproc)`, code: 2},
-		"killed for memory":    {die: overflow, grouped: true, sign: syscall.SIGKILL},
-		"fatal error":          {die: raceOnMap, says: "fatal error: concurrent map", code: 2},
-		"panic":                {die: panicHere, says: "panic: a goroutine's last word", code: 2},
-		"killed on new stacks": {die: killedOnNewStacks, more: newStacks, sign: syscall.SIGKILL},
-		"panic of a thread":    {die: panicInThread, more: 1, says: "panic: a thread's last word", code: 2},
+		"killed":                       {sign: syscall.SIGKILL},
+		"out of memory":                {die: exhaust, limited: true, says: `fatal error: .*(out of memory|cannot |newosproc)`, code: 2},
+		"killed for memory":            {die: overflow, grouped: true, sign: syscall.SIGKILL},
+		"fatal error":                  {die: raceOnMap, says: "fatal error: concurrent map", code: 2},
+		"panic":                        {die: panicHere, says: "panic: a goroutine's last word", code: 2},
+		"killed on new stacks":         {die: killedOnNewStacks, more: newStacks, sign: syscall.SIGKILL},
+		"panic of a deferred function": {die: panicInDefer, more: 1, panicked: 1, says: "panic: a deferred function's last word", code: 2},
+		"panic of a thread":            {die: panicInThread, more: 1, panicked: 1, says: "panic: a thread's last word", code: 2},
 	}
 }
 
@@ -237,6 +243,14 @@ func panicHere(order) { panic("a goroutine's last word") }
 
 func panicInThread(order) {
 	vthread.Start(func() { panic("a thread's last word") })
+	select {}
+}
+
+func panicInDefer(order) {
+	vthread.Start(func() {
+		defer func() { panic("a deferred function's last word") }()
+		vthread.Yield()
+	})
 	select {}
 }
 

@@ -172,6 +172,7 @@ type fileHeader struct {
 	Settings   settingsRecord
 	BuildID    [buildIDSize]byte // of the executable: see [BuildID]
 	Marker     uint64            // address of the function markerName
+	Panicked   uint64            // threads whose end is counted and whose record stays: see [Recorder.Panicked]
 }
 
 // settingsRecord tells the [Settings].

@@ -32,7 +32,7 @@ func TestLayoutMatchesTheSpecification(t *testing.T) {
 		what      string
 		got, want uintptr
 	}{
-		{"header size", unsafe.Sizeof(h), 1960 + 32 + 64*16 + 120 + 8},
+		{"header size", unsafe.Sizeof(h), 1960 + 32 + 64*16 + 120 + 8 + 8},
 		{"header version", unsafe.Offsetof(h.Version), 16},
 		{"header headerSize", unsafe.Offsetof(h.HeaderSize), 20},
 		{"header pid", unsafe.Offsetof(h.PID), 24},
@@ -98,6 +98,7 @@ func TestLayoutMatchesTheSpecification(t *testing.T) {
 		{"settings", unsafe.Offsetof(h.Settings), 1960},
 		{"build id", unsafe.Offsetof(h.BuildID), 3016},
 		{"marker", unsafe.Offsetof(h.Marker), 3136},
+		{"panicked", unsafe.Offsetof(h.Panicked), 3144},
 		{"setting row", unsafe.Sizeof(settingRow{}), 16},
 		{"cold entry", unsafe.Offsetof(c.Entry), 40},
 		{"cold offset", coldOffset, 1 << 20},

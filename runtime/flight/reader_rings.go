@@ -218,7 +218,7 @@ func oldestEvent(head, size uint64) uint64 {
 	return head - size + 1
 }
 
-// threadCount returns the threads started and not ended. Counts are exact even for events that were
+// threadCount returns the threads started and not ended, with those whose panic ends the program. Counts are exact even for events that were
 // dropped or overwritten.
 func (r *Reader) threadCount() int {
 	var n int64
@@ -228,6 +228,6 @@ func (r *Reader) threadCount() int {
 	r.mu.Lock()
 	h := r.mu.header
 	r.mu.Unlock()
-	n += int64(*h.lostKind(EventThreadStart)) - int64(*h.lostKind(EventThreadEnd))
+	n += int64(*h.lostKind(EventThreadStart)) - int64(*h.lostKind(EventThreadEnd)) + int64(h.Panicked)
 	return int(max(n, 0))
 }

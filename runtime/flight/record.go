@@ -1,6 +1,9 @@
 package flight
 
-import "unsafe"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // A Record is a thread's row in the flight file, seen by readers of other processes. A nil Record
 // stands for a thread that is not recorded; all methods accept it.
@@ -192,6 +195,18 @@ func (rec *Record) Pinned(t Ticks, why Reason, stack StackID, b Blocker) {
 	if watchesCircles {
 		noteWait(b)
 	}
+}
+
+// Panicked notes that the thread of a record ends the program, by a panic that nobody handles. It executes no further, and its record stays, with reason panic. Its end
+// is an event nevertheless, which the caller emits then. So it is counted here too: see [Process].
+func (r *Recorder) Panicked(rec *Record) {
+	if r == nil || rec == nil {
+		return
+	}
+	v := beginWrite(&rec.ver)
+	put32(&rec.word, rec.word&^0xff00|uint32(ReasonPanic)<<8)
+	endWrite(&rec.ver, v)
+	atomic.AddUint64(&r.header.Panicked, 1)
 }
 
 // Resumed notes that the thread is no longer pinned and executes on the carrier it held. Unlike

@@ -54,7 +54,7 @@ type Process struct {
 	Path      string    // of the flight file
 	Ending    Ending    // how it ended, if it is gone
 	LastSeen  time.Time // newest sign of life; of a live process the present
-	Threads   int       // threads started and not ended, from the counts of events: not of one instant
+	Threads   int       // threads started and not ended, from the counts of events: not of one instant. One whose panic ends the program has not ended
 }
 
 // A Lost tells what the recorder could not record.

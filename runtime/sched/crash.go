@@ -20,7 +20,8 @@ func Crash(t *Task, value any) {
 	if _, frames, ok := strings.Cut(stack, "\n"); ok {
 		stack = frames
 	}
-	// It does not end any more, but for whoever reads the flight file that is left, it has.
+	// Its end is the last event of the thread. The table keeps the thread, so that readers see which it was.
+	flight.Default().Panicked(t.rec)
 	t.emit(flight.Now(), flight.EventThreadEnd, flight.ReasonPanic, 0, t.id, 0)
 	fmt.Fprintf(os.Stderr, "panic: %s\n\nthread %s [running]:\n%s\n", printed(value), t.label(), stack)
 	go func() { panic(value) }()
