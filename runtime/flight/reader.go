@@ -25,6 +25,7 @@ type Reader struct {
 	pid     int                                  // as seen from here, 0 if unknown
 	rewrite func(kind TextKind, s string) string // nil: texts are given as they are; set by Rewrite
 	exit    exitWatch
+	pauses  pauses
 
 	openNamer func(Executable) Namer // guarded by mu after the first use; nil: none, or it was called
 

@@ -125,9 +125,43 @@ func (r *Reader) copyStill(rec []byte, offset uint64, p *patience) bool {
 			return false
 		}
 		p.slow--
-		time.Sleep(50 * time.Microsecond)
+		if !r.pauses.pause() {
+			return false
+		}
 	}
 	return false
+}
+
+// pauses bounds how long a reader waits in all for records that look half written. A dump reads them by
+// the thousand, one call each. On a busy machine a pause lasts until the reader gets a processor again.
+type pauses struct {
+	mu    sync.Mutex
+	since time.Time
+	spent time.Duration // since then
+	n     int           // ever
+}
+
+const (
+	pauseTime = 50 * time.Microsecond
+	pauseMost = 250 * time.Millisecond // in each pausePer
+	pausePer  = time.Second
+)
+
+// pause gives a writer that lost its processor time to finish. It returns false if the budget is spent.
+func (p *pauses) pause() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	began := time.Now()
+	if began.Sub(p.since) >= pausePer {
+		p.since, p.spent = began, 0
+	}
+	if p.spent >= pauseMost {
+		return false
+	}
+	time.Sleep(pauseTime)
+	p.spent += time.Since(began)
+	p.n++
+	return true
 }
 
 func decodeThread(row *ThreadRow, b *[recordSize]byte) {
