@@ -39,6 +39,16 @@ func TestAnOutputThatANeighbourPreparedIsNotWrittenTo(t *testing.T) {
 	}
 }
 
+// A file of holes takes no room on a disk, and all memory of its reader.
+func TestAHugeFileOfHolesIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dump.json")
+	if err := errors.Join(os.WriteFile(path, []byte("{"), 0o600), os.Truncate(path, 8<<40)); err != nil {
+		t.Skipf("this disk has no such files: %v", err)
+	}
+	fails(t, exitFailed, "more than ", path)
+	fails(t, exitFailed, "more than ", path, "--marks", path)
+}
+
 // The permissions that a marks file keeps are those of the new file, and of no other that has its name by then.
 func TestMarksChangeTheModeOfNoOtherFile(t *testing.T) {
 	dir := shared(t)
@@ -72,6 +82,7 @@ func TestMarksChangeTheModeOfNoOtherFile(t *testing.T) {
 			})
 		}
 	}()
+	t.Attr("attempts", "100")
 	for range 100 {
 		_ = os.Remove(file)
 		neighbourtest.Do(t, prepare)

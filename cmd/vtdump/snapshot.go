@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/dump/goroutines"
@@ -76,9 +75,12 @@ func isDump(target string) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(b[:n], " \t\r\n"), []byte("{"))
 }
 
+// largestDump is how many bytes of JSON are read.
+const largestDump = 1 << 30
+
 // snapshotInFile reads what vtdump --json has written.
 func (s *settings) snapshotInFile() (*dump.Snapshot, error) {
-	b, err := os.ReadFile(s.target)
+	b, err := plainfile.Read(s.target, largestDump)
 	if err != nil {
 		return nil, hint{err, "vtdump --json PID > FILE, which writes one"}
 	}
