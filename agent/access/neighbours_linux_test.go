@@ -21,6 +21,7 @@ func TestANeighbourWhoHangsUpAtOnceIsNotTakenForRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := all[0]
+	t.Attr("attempts", "40")
 	defer l.Close()
 	at := l.Addr().(*net.TCPAddr)
 	for how, end := range map[string]func(fd int) error{
