@@ -7,6 +7,7 @@
 #   make test SHARD=2/4          every fourth package, from the second on
 #   make check                   formats, vet, lints, races, tags, fallbacks, other systems (check-NAME: one of them)
 #   make conformance             count the behaviours of threads that are tested, and pass
+#   make attacks                 run the tests that attack, and write docs/attacks.md; as root for all of them
 #   make stress                  the tests of behaviours and of schedulers, many times under the race detector
 #   make no-async-preempt        the runtime's tests where Go preempts only at calls, also on one processor
 #   make bench                   all benchmarks, each beside its peer
@@ -40,7 +41,7 @@ modules := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path '
 nightly_modules := $(addprefix ./fixtures/backends/,collector victoriametrics jaeger)
 nested := $(filter-out . ./internal/tools $(nightly_modules) $(addsuffix /%,$(nightly_modules)),$(modules))
 
-.PHONY: build run test check conformance stress stress-stalled no-async-preempt bench bench-check compare ui ui-dev ui-record ui-replay skips nightly backends clean
+.PHONY: build run test check conformance attacks stress stress-stalled no-async-preempt bench bench-check compare ui ui-dev ui-record ui-replay skips nightly backends clean
 
 # --- build and run ---
 
@@ -188,6 +189,9 @@ check-conformance: conformance
 conformance:
 	@$(GO) run ./internal/conformance
 
+attacks:
+	@$(GO) run ./internal/attacks -page docs/attacks.md
+
 # Ten processes instead of one: the race detector keeps some memory of each goroutine that was, and would need tens of gigabytes.
 stress:
 	@for i in $$(seq 10); do \
@@ -278,6 +282,7 @@ nightly: test check
 	@VTSCOPE_SOAK=$(SOAK) $(GO) test -timeout 30m -count=1 -v -run ClientsSoak ./bench
 	@VTSCOPE_SOAK=$(PAGE_SOAK) $(GO) test -C e2e -timeout 2h -count=1 -v -run OpenPage .
 	@VTSCOPE_HOSTILE=10m $(GO) test -timeout 30m -count=1 -v -run NoCommandPanics ./cmd/vtdump
+	@$(GO) run ./internal/attacks
 	@VTSCOPE_NIGHTLY=1 $(GO) test -timeout 30m -count=1 ./runtime/vnet
 	@VTSCOPE_STRESS=$(STRESS) $(GO) test -timeout 5h -count=1 -v -run UnderStress ./runtime/vsync
 	@VTSCOPE_SCHEDULES=1000 $(GO) test -count=1 -v -run 'Simulated|AConditionWhoseUnlockWaits' ./runtime/vsync
