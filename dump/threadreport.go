@@ -35,7 +35,7 @@ type ThreadReport struct {
 	Wait      time.Duration     `json:"wait_ns"`           // how long
 	Seen      time.Duration     `json:"seen_ns,omitempty"` // how long ago somebody saw it in Stack, where it may not be any more; absent: Stack is of AsOf
 	Torn      bool              `json:"torn,omitempty"`
-	Kind      string            `json:"kind"` // virtual, goroutine or os-thread
+	Kind      string            `json:"kind"` // virtual, goroutine, os-thread or adopted
 	Scheduler string            `json:"scheduler,omitempty"`
 	Carrier   *flight.CarrierID `json:"carrier,omitempty"` // it is or was last mounted on; absent: none
 	Mounts    uint32            `json:"mounts"`

@@ -90,7 +90,7 @@ var Fields = []Field{
 	{Name: "blocker", About: "what it waits for", text: func(m *Matcher, r *Row) string { return m.texts.Blocker(r.Blocker) }, memo: byBlocker},
 	{Name: "scheduler", About: "the name of its scheduler", text: func(m *Matcher, r *Row) string { return m.texts.Scheduler(r.Scheduler) }, memo: byScheduler},
 	{Name: "carrier", About: "the number of the carrier it is or was last mounted on", kind: number, num: func(_ *Matcher, r *Row) int64 { return int64(r.Carrier) }},
-	{Name: "kind", About: "what it runs on", kind: word, Values: []string{"virtual", "goroutine", "os-thread"}, text: func(_ *Matcher, r *Row) string { return KindOf(r.Flags) }, memo: byState},
+	{Name: "kind", About: "what it runs on", kind: word, Values: []string{"virtual", "goroutine", "os-thread", "adopted"}, text: func(_ *Matcher, r *Row) string { return KindOf(r.Flags) }, memo: byState},
 	{Name: "id", About: "its number", kind: number, num: func(_ *Matcher, r *Row) int64 { return int64(r.ID) }},
 	{Name: "creator", About: "the number of the thread that made it; 0: none", kind: number, num: func(m *Matcher, r *Row) int64 { return int64(m.texts.Creator(r)) }},
 	{Name: "waker", About: "the number of the thread that unparked it last; 0: none", kind: number, num: func(_ *Matcher, r *Row) int64 { return int64(r.Waker) }},
@@ -163,6 +163,8 @@ func KindOf(f flight.RecordFlags) string {
 		return "os-thread"
 	case f&flight.RecordOnGoroutine != 0:
 		return "goroutine"
+	case f&flight.RecordAdopted != 0:
+		return "adopted"
 	}
 	return "virtual"
 }

@@ -126,6 +126,8 @@ func (p *printer) threadExtras(t *dump.Thread) {
 		l.text("kind", "os-thread")
 	case t.Row.Flags&flight.RecordOnGoroutine != 0:
 		l.text("kind", "goroutine")
+	case t.Row.Flags&flight.RecordAdopted != 0:
+		l.text("kind", "adopted")
 	}
 	l.number("waker", uint64(t.Row.Waker))
 	l.number("mounts", uint64(t.Row.Mounts))

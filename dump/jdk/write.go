@@ -397,7 +397,7 @@ func (p *printer) monitors(id flight.ThreadID) {
 }
 
 func virtual(t *dump.Thread) bool {
-	return t.Row.Flags&(flight.RecordOnGoroutine|flight.RecordOnOSThread) == 0
+	return t.Row.Flags&(flight.RecordOnGoroutine|flight.RecordOnOSThread|flight.RecordAdopted) == 0
 }
 
 func (p *printer) identity(b flight.Blocker) {

@@ -260,6 +260,7 @@ type RecordFlags uint32
 const (
 	RecordOnGoroutine RecordFlags = 1 << iota // placed on a goroutine of its own
 	RecordOnOSThread                          // placed on an OS thread of its own
+	RecordAdopted                             // executes on the goroutine of its caller
 )
 
 // With returns the flags together with the thread's scheduler, for [Record.Init].

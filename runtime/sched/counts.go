@@ -30,6 +30,9 @@ func (n *counts) submitted(t *Task) {
 }
 
 //go:norace
+func (n *counts) started() { n.starts++ }
+
+//go:norace
 func (n *counts) mounted() { n.mounts++ }
 
 //go:norace

@@ -54,13 +54,26 @@ func (t *Task) frames() (pcs []uintptr, exact bool) {
 			pcs = slices.Grow(pcs, room)
 			n, sure := coro.Frames(chain[i].G(), pcs[len(pcs):cap(pcs)])
 			if len(pcs)+n < cap(pcs) || room > maxFrames {
-				pcs = pcs[:len(pcs)+n]
+				pcs = append(pcs, below(pcs[len(pcs):len(pcs)+n], chain[i].Above())...)
 				exact = exact && sure
 				break
 			}
 		}
 	}
 	return pcs, exact
+}
+
+// below returns the frames of a goroutine without those of the innermost adopted threads, of which there are n.
+func below(pcs []uintptr, n int) []uintptr {
+	for i := 0; n > 0 && i < len(pcs); i++ {
+		if partOf(pcs[i]) != adoptPart {
+			continue
+		}
+		if n--; n == 0 {
+			return pcs[i+1:]
+		}
+	}
+	return pcs
 }
 
 // sleepThrough is a sleep that an interrupt may shorten, but that leaves its status set.

@@ -186,8 +186,9 @@ const (
 	slotPart      // slots on channels
 	lockPart
 	parkPart // in place
-	ownPart  // this package
-	goPart   // else of Go's runtime
+	adoptPart
+	ownPart // this package
+	goPart  // else of Go's runtime
 )
 
 // parts remembers some: to find a function's name takes longer than all the rest. A word is a program counter, in whose place by its low bits it is, and its
@@ -221,6 +222,8 @@ func findPart(pc uintptr) part {
 		return lockPart
 	case name == ours+"(*Task).parkInPlace":
 		return parkPart
+	case name == ours+"(*Task).RunHere":
+		return adoptPart
 	case strings.HasPrefix(name, ours):
 		return ownPart
 	case name == "runtime.asyncPreempt": // it stands for what it has interrupted

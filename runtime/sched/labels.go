@@ -19,6 +19,13 @@ func (l *Labels) Base() context.Context {
 	return l.Context
 }
 
+// over returns ctx with the labels added.
+func (l *Labels) over(ctx context.Context) context.Context {
+	var list []string
+	pprof.ForLabels(l.Base(), func(key, value string) bool { list = append(list, key, value); return true })
+	return pprof.WithLabels(ctx, pprof.Labels(list...))
+}
+
 // label gives the calling goroutine, which is r, the labels of the body that it is about to execute: those of the task before may be
 // on it still.
 func label(r *coro.Routine, l *Labels) {

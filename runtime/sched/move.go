@@ -47,7 +47,7 @@ func (t *Task) Preferred() flight.CarrierID { return flight.CarrierID(t.prefers.
 // can ([ErrLockedCarrier]). Any other error is the refusal of s; t then stays parked, and where it was.
 func (t *Task) UnparkOn(s Scheduler) error {
 	own, _ := t.Own()
-	if _, toOwn := s.(bound); own || toOwn {
+	if _, toOwn := s.(bound); own || toOwn || t.Adopted() {
 		return ErrBound
 	}
 	t.lockMark(moving)

@@ -86,12 +86,12 @@ type Choice struct {
 // An actor is a thread as the simulation knows it.
 type actor struct {
 	number  int
-	task    *Task
-	silent  bool // its next arrival needs no step of its own
-	held    bool // it is parked without having left its carrier
-	inPlace bool // it goes on there
-	mounted bool // it has a carrier, also while another has the turn; as of who has the turn
-	lonely  int  // its points since anybody else could go on
+	task    *Task // see act; guarded by mu, except for itself, and whoever has the turn
+	silent  bool  // its next arrival needs no step of its own
+	held    bool  // it is parked without having left its carrier
+	inPlace bool  // it goes on there
+	mounted bool  // it has a carrier, also while another has the turn; as of who has the turn
+	lonely  int   // its points since anybody else could go on
 
 	patience time.Duration // for how long time passed last, since then
 	told     bool          // V4; guarded by mu
@@ -149,7 +149,7 @@ func (s *Simulated) anyLeft() bool {
 }
 
 func (s *Simulated) anyLeftLocked() bool {
-	return slices.ContainsFunc(s.mu.all, func(a *actor) bool { return !a.task.Done() })
+	return slices.ContainsFunc(s.mu.all, func(a *actor) bool { return !a.task.Done() || a.task.Adopted() })
 }
 
 // Execute submits a task.

@@ -66,7 +66,7 @@ func (s *Simulated) waiting(f *Failure) (all []Waiting) {
 	actors := s.mu.all
 	s.mu.Unlock()
 	for _, a := range actors {
-		t := a.task
+		t := s.taskOf(a)
 		if t.Done() {
 			continue
 		}
@@ -145,7 +145,7 @@ func (s *Simulated) tellAll() bool {
 	}
 	m.Unlock()
 	for _, a := range actors {
-		_ = a.task.Unpark() // nobody refuses
+		_ = s.taskOf(a).Unpark() // nobody refuses
 	}
 	s.settle()
 	m.Lock()
@@ -180,7 +180,8 @@ func (s *Simulated) Suspect() Suspect {
 	var v Suspect
 	if a := s.current.Load(); a != nil && !s.settling.Load() {
 		v.Thread = a.number
-		v.Blocks = a.task.blocksSomewhere(a.task.beganOn())
+		t := s.taskOf(a)
+		v.Blocks = t.blocksSomewhere(t.beganOn())
 	}
 	v.Waiting = s.waiting(nil)
 	return v

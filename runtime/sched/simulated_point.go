@@ -54,6 +54,26 @@ func (t *Task) simulation() (*Simulated, *actor) {
 	return s, s.mu.actors[t.id]
 }
 
+// act makes another task the one of the actor a: one that the former has adopted, or, when that has ended, the one that has adopted it. To the simulation both are
+// one thread.
+func (s *Simulated) act(a *actor, from, to *Task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.task = to
+	if from.Adopted() && from.Done() {
+		delete(s.mu.actors, from.id)
+	} else {
+		s.mu.actors[to.id] = a
+	}
+}
+
+// taskOf returns the task of an actor, which is not the caller's.
+func (s *Simulated) taskOf(a *actor) *Task {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return a.task
+}
+
 // offer makes a choice at a point of a, the caller.
 func (s *Simulated) offer(a *actor, op Op, on flight.Blocker) {
 	t := a.task
@@ -118,7 +138,7 @@ func (t *Task) beginSimulated() {
 // endSimulated is called on t after its body.
 func (t *Task) endSimulated(how flight.Reason) {
 	s, a := t.simulation()
-	if a == nil {
+	if a == nil || t.Adopted() { // who has adopted it goes on
 		return
 	}
 	if s.current.Load() != a { // it ends after all

@@ -328,10 +328,15 @@ func (t *Task) runBody() {
 		t.beginSimulated()
 	}
 	t.traceBody()
-	t.body.Run()
+	t.callBody()
 	returned = true
 	t.ended(flight.ReasonEnd, nil)
 }
+
+// callBody calls the body's Run. All threads pass this one call, wherever they execute: there recorded stacks end ([flight.EndStacks]).
+//
+//go:noinline
+func (t *Task) callBody() { t.body.Run() }
 
 // handle is the end of a body that has panicked with v. A handler that panics is not handled, and one that
 // calls runtime.Goexit has handled.

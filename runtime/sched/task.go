@@ -85,6 +85,8 @@ const (
 	onGoroutine                    // see bound.go; set once
 	onOSThread
 	interrupted // see [Task.Interrupt]
+	adopted     // see adoption; set once
+	nests       // it waits for the thread that it has adopted: A2
 
 	pinStep uint32 = 1 << 8 // the bits from here on count the pin sections that are open; only the task itself changes them
 )
@@ -125,6 +127,9 @@ func (t *Task) Own() (goroutine, osThread bool) {
 	m := t.marks.Load()
 	return m&(onGoroutine|onOSThread) != 0, m&onOSThread != 0
 }
+
+// Adopted reports whether t executes on the goroutine of its caller ([Task.RunHere]).
+func (t *Task) Adopted() bool { return t.marks.Load()&adopted != 0 }
 
 // ID returns the id of the task's thread.
 func (t *Task) ID() flight.ThreadID { return t.id }
@@ -171,6 +176,9 @@ func (t *Task) State() flight.State {
 	}
 	if Current() == t {
 		return flight.StateMounted
+	}
+	if t.marks.Load()&nests != 0 {
+		return flight.StateWaiting
 	}
 	mounted, held := t.mountedSeen()
 	switch {

@@ -21,6 +21,10 @@ type caller struct {
 	goroutine int64           // if thread is nil
 }
 
+func init() {
+	vthread.ScopeOfGoroutine = func() *vthread.Scope { return goroutines.find(int64(coro.Goroutine())) }
+}
+
 func self() caller {
 	if t := vthread.Current(); t != nil {
 		return caller{thread: t}

@@ -118,7 +118,7 @@ func (b Bindings) Run(f func() error) (err error) {
 	in := &binding{before: c.innermost(), outer: around, values: valuesOf(around).with(b.slots)}
 	in.handle.Owner = in
 	if around != nil {
-		in.handle.Index, in.handle.Context = around.Index, around.Context
+		in.handle.ID, in.handle.Index, in.handle.Context, in.handle.Name = around.ID, around.Index, around.Context, around.Name
 	}
 	c.setInnermost(&in.handle)
 	returned := false

@@ -98,3 +98,46 @@ func BenchmarkGosched1000(b *testing.B) {
 	}
 	wg.Wait()
 }
+
+// What it costs to be a thread for the time of a call.
+func BenchmarkRun(b *testing.B) {
+	empty := func() {}
+	b.Run("of=call", func(b *testing.B) {
+		call := empty
+		for b.Loop() {
+			call()
+		}
+	})
+	b.Run("of=run", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			vthread.Builder{}.Run(empty)
+		}
+	})
+	b.Run("of=named", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			vthread.Run("worker", empty)
+		}
+	})
+	b.Run("of=nested", func(b *testing.B) {
+		b.ReportAllocs()
+		vthread.Start(func() {
+			for b.Loop() {
+				vthread.Builder{}.Run(empty)
+			}
+		}).Join()
+	})
+	b.Run("of=parallel", func(b *testing.B) {
+		b.RunParallel(func(p *testing.PB) {
+			for p.Next() {
+				vthread.Builder{}.Run(empty)
+			}
+		})
+	})
+	b.Run("of=start-join", func(b *testing.B) {
+		for b.Loop() {
+			vthread.Start(empty).Join()
+		}
+	})
+}

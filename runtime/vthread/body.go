@@ -29,13 +29,7 @@ func (b *body) Run() {
 
 func (b *body) Handles(value any) bool {
 	t := (*Thread)(b)
-	var handle func(*Thread, any, []byte)
-	if r := t.rare.Load(); r != nil {
-		handle = r.onPanic
-	}
-	if handle == nil && t.scope != nil {
-		handle = t.scope.Panicked
-	}
+	handle := t.panicHandler()
 	if handle == nil {
 		return false
 	}
@@ -43,10 +37,21 @@ func (b *body) Handles(value any) bool {
 	return true
 }
 
+// panicHandler is what handles a panic of t, or nil.
+func (t *Thread) panicHandler() func(*Thread, any, []byte) {
+	if r := t.rare.Load(); r != nil && r.onPanic != nil {
+		return r.onPanic
+	}
+	if t.scope != nil && !t.guest {
+		return t.scope.Panicked
+	}
+	return nil
+}
+
 // End lets those go on who wait for the thread.
 func (b *body) End(how flight.Reason, _ any) {
 	t := (*Thread)(b)
-	if t.scope != nil {
+	if t.scope != nil && !t.guest {
 		t.scope.Ended(t, how)
 	}
 	t.untellLabels()

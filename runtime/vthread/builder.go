@@ -20,9 +20,10 @@ const (
 	Virtual     Kind = iota // carriers of a scheduler, in turn with other threads
 	OnGoroutine             // a goroutine of its own
 	OnOSThread              // a goroutine of its own that is locked to an OS thread, which ends with it
+	Adopted                 // the goroutine that calls [Builder.Run], for the time of the call
 )
 
-// String returns "virtual", "goroutine" or "os-thread".
+// String returns "virtual", "goroutine", "os-thread" or "adopted".
 func (k Kind) String() string {
 	switch k {
 	case Virtual:
@@ -31,6 +32,8 @@ func (k Kind) String() string {
 		return "goroutine"
 	case OnOSThread:
 		return "os-thread"
+	case Adopted:
+		return "adopted"
 	}
 	return "unknown"
 }
@@ -204,6 +207,8 @@ func (b *Builder) own() sched.Scheduler {
 		return sched.Goroutines
 	case OnOSThread:
 		return sched.OSThreads
+	case Adopted:
+		panic("vthread: a thread of kind adopted executes in its caller: use Run")
 	}
 	panic(fmt.Sprintf("vthread: there is no kind %d", b.Kind))
 }
@@ -236,18 +241,15 @@ func (t *Thread) birth(f func()) sched.Birth {
 		if f != nil {
 			birth.Entry = entryOf(f)
 		}
-		switch t.Kind() {
-		case OnGoroutine:
-			birth.Flags = flight.RecordOnGoroutine
-		case OnOSThread:
-			birth.Flags = flight.RecordOnOSThread
-		}
+		birth.Flags = recordFlags[t.Kind()]
 		if t.scope != nil {
 			birth.Scope = t.scope.Index
 		}
 	}
 	return birth
 }
+
+var recordFlags = [...]flight.RecordFlags{OnGoroutine: flight.RecordOnGoroutine, OnOSThread: flight.RecordOnOSThread, Adopted: flight.RecordAdopted}
 
 // entryOf is the program counter of f, as reflect.Value.Pointer tells it: the first word of what a function value points to.
 func entryOf(f func()) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }

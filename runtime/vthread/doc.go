@@ -15,6 +15,10 @@
 //
 //	vthread.Builder{Name: "gpu", Kind: vthread.OnOSThread}.Start(render)
 //
+// A goroutine that is there already becomes a thread for the time of a call, of kind [Adopted], by [Run]:
+//
+//	vthread.Run("refresh prices", refresh)
+//
 // # Blocking
 //
 // Unmodified code runs on threads. What blocks through this package, vsync or structured gives its carrier to other

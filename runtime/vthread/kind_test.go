@@ -14,16 +14,42 @@ import (
 
 	"github.com/vtscope/vtscope/internal/computetest"
 	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/coro"
 	"github.com/vtscope/vtscope/runtime/sched"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
-var kinds = []vthread.Kind{vthread.Virtual, vthread.OnGoroutine, vthread.OnOSThread}
+// nested is the kind of a thread that a virtual one adopts.
+const nested vthread.Kind = 100
+
+var kinds = []vthread.Kind{vthread.Virtual, vthread.OnGoroutine, vthread.OnOSThread, vthread.Adopted, nested}
+
+// start starts a thread of any kind that executes f.
+func start(b vthread.Builder, f func()) *vthread.Thread {
+	begun := make(chan *vthread.Thread, 1)
+	run := func() {
+		b.Kind = vthread.Adopted
+		b.Run(func() { begun <- vthread.Current(); f() })
+	}
+	switch b.Kind {
+	case vthread.Adopted:
+		go run()
+	case nested:
+		vthread.Start(run)
+	default:
+		return b.Start(f)
+	}
+	return <-begun
+}
 
 // eachKind runs f with a builder of each kind.
 func eachKind(t *testing.T, f func(t *testing.T, b vthread.Builder)) {
 	for _, k := range kinds {
-		t.Run(k.String(), func(t *testing.T) { f(t, vthread.Builder{Kind: k}) })
+		name := k.String()
+		if k == nested {
+			name = "adopted by a virtual thread"
+		}
+		t.Run(name, func(t *testing.T) { f(t, vthread.Builder{Kind: k}) })
 	}
 }
 
@@ -40,7 +66,9 @@ func await(t *testing.T, th *vthread.Thread, s flight.State) {
 func TestThreadsOfAllKindsHaveTheSameStates(t *testing.T) {
 	eachKind(t, func(t *testing.T, b vthread.Builder) {
 		var stop atomic.Bool
-		th := b.Unstarted(func() {
+		begun := make(chan struct{})
+		body := func() {
+			<-begun
 			for !stop.Load() {
 				runtime.Gosched()
 			}
@@ -50,13 +78,22 @@ func TestThreadsOfAllKindsHaveTheSameStates(t *testing.T) {
 			sleeper.Join()
 			sleeper.Interrupt()
 			sleeper.Join()
-		})
-		if th.Kind() != b.Kind {
-			t.Errorf("kind %s, want %s", th.Kind(), b.Kind)
 		}
-		await(t, th, flight.StateNew)
-		if err := th.Start(); err != nil {
-			t.Fatal(err)
+		var th *vthread.Thread
+		want := b.Kind
+		if b.Kind >= vthread.Adopted {
+			want = vthread.Adopted
+			th = start(b, body)
+		} else {
+			th = b.Unstarted(body)
+			await(t, th, flight.StateNew)
+			if err := th.Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(begun)
+		if th.Kind() != want {
+			t.Errorf("kind %s, want %s", th.Kind(), want)
 		}
 		await(t, th, flight.StateMounted)
 		stop.Store(true)
@@ -96,7 +133,7 @@ func TestAThreadInAGoOperationIsPinnedAsSeenFromOutside(t *testing.T) {
 
 func TestChildrenOfAThreadWithAGoroutineAreVirtual(t *testing.T) {
 	eachKind(t, func(t *testing.T, b vthread.Builder) {
-		b.Start(func() {
+		start(b, func() {
 			child := vthread.Start(func() {})
 			if child.Kind() != vthread.Virtual || child.Scheduler() != sched.Scheduler(sched.Default()) {
 				t.Errorf("kind %s on %T, want virtual on the default scheduler", child.Kind(), child.Scheduler())
@@ -140,7 +177,7 @@ func TestAKindWithItsOwnGoroutineTakesNoScheduler(t *testing.T) {
 func TestGoexitAndHandledPanicsEndOnlyTheThread(t *testing.T) {
 	eachKind(t, func(t *testing.T, b vthread.Builder) {
 		deferred := false
-		b.Start(func() {
+		start(b, func() {
 			defer func() { deferred = true }()
 			runtime.Goexit()
 		}).Join()
@@ -150,7 +187,7 @@ func TestGoexitAndHandledPanicsEndOnlyTheThread(t *testing.T) {
 		var stack []byte
 		var value any
 		b.OnPanic = func(_ *vthread.Thread, v any, s []byte) { value, stack = v, s }
-		b.Start(guilty).Join()
+		start(b, guilty).Join()
 		if value != "guilty" || !bytes.Contains(stack, []byte("vthread_test.guilty")) {
 			t.Errorf("handler got %v and a stack without the guilty frame:\n%s", value, stack)
 		}
@@ -173,7 +210,7 @@ func TestNumberedNamesCountOverAllThreads(t *testing.T) {
 func TestAContextEndsWithItsThread(t *testing.T) {
 	eachKind(t, func(t *testing.T, b vthread.Builder) {
 		var ctx context.Context
-		th := b.Start(func() { ctx = vthread.Current().Context() })
+		th := start(b, func() { ctx = vthread.Current().Context() })
 		th.Join()
 		if err := ctx.Err(); err != context.Canceled || th.Context().Err() == nil {
 			t.Errorf("after the end: %v and %v", err, th.Context().Err())
@@ -183,7 +220,7 @@ func TestAContextEndsWithItsThread(t *testing.T) {
 
 func TestAnInterruptEndsTheContextUntilItsStatusIsCleared(t *testing.T) {
 	eachKind(t, func(t *testing.T, b vthread.Builder) {
-		b.Start(func() {
+		start(b, func() {
 			me := vthread.Current()
 			before := me.Context()
 			me.Interrupt()
@@ -237,10 +274,10 @@ func TestInterruptsAndTheirClearingNeverLeaveADeadContext(t *testing.T) {
 func TestJoinersThatGiveUpDoNotLoseOthers(t *testing.T) {
 	eachKind(t, func(t *testing.T, b vthread.Builder) {
 		for range 20 {
-			target := b.Start(func() { vthread.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond) })
+			target := start(b, func() { vthread.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond) })
 			var joiners []*vthread.Thread
 			for i := range 60 {
-				joiners = append(joiners, vthread.Builder{Kind: kinds[i%len(kinds)]}.Start(func() {
+				joiners = append(joiners, start(vthread.Builder{Kind: kinds[i%len(kinds)]}, func() {
 					for {
 						var ended bool
 						var err error
@@ -289,9 +326,12 @@ func TestJoinersThatGiveUpDoNotLoseOthers(t *testing.T) {
 
 func TestProfilerLabelsNameScopeThreadAndWhatTheBuilderSays(t *testing.T) {
 	eachKind(t, func(t *testing.T, b vthread.Builder) {
+		if b.Kind >= vthread.Adopted && !coro.SwapsLabels {
+			t.Skip("the labels of a goroutine cannot be read: build tag vtscope_nolinkname")
+		}
 		got := func(b vthread.Builder) string {
 			labels := make(chan string)
-			th := b.Start(func() {
+			th := start(b, func() {
 				vthread.Start(func() { // a child has those of the builder, not name and scope
 					labels <- labelsOf(t, "the child")
 				}).Join()

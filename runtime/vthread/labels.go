@@ -2,8 +2,10 @@ package vthread
 
 import (
 	"context"
+	"hash/maphash"
 	"maps"
 	"runtime/pprof"
+	"sync/atomic"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/sched"
@@ -31,9 +33,13 @@ func (t *Thread) profilerLabels() *sched.Labels {
 			return t.scope.profilerLabels()
 		}
 	}
+	scope := t.scope
+	if name := t.Name(); r != nil && r.labels == nil && from == nil && name != "" {
+		return namedLabels(scope, name)
+	}
 	labels := make([]string, 0, 8)
-	if t.scope != nil {
-		labels = append(labels, LabelScope, t.scope.Name)
+	if scope != nil {
+		labels = append(labels, LabelScope, scope.Name)
 	}
 	if r != nil {
 		labels = appendLabels(labels, r.labels)
@@ -42,6 +48,40 @@ func (t *Thread) profilerLabels() *sched.Labels {
 		}
 	}
 	return &sched.Labels{Context: pprof.WithLabels(from.Base(), pprof.Labels(labels...))}
+}
+
+// A labelsEntry keeps the labels of a name, and of the name of a scope.
+type labelsEntry struct {
+	sched.Labels
+	scope, name string
+	scoped      bool
+}
+
+// latestLabels are those that threads with a name have had lately: to make them takes longer than all else that an adopted thread costs. They replace each other.
+var (
+	latestLabels [256]atomic.Pointer[labelsEntry]
+	labelsSeed   = maphash.MakeSeed()
+)
+
+// namedLabels are the labels of a thread that has a name and nothing else of its own.
+func namedLabels(s *Scope, name string) *sched.Labels {
+	at := maphash.String(labelsSeed, name)
+	scope := ""
+	if s != nil {
+		scope = s.Name
+		at ^= maphash.String(labelsSeed, scope) * 31
+	}
+	kept := &latestLabels[at%uint64(len(latestLabels))]
+	e := kept.Load()
+	if e == nil || e.name != name || e.scope != scope || e.scoped != (s != nil) {
+		labels := []string{LabelThread, name}
+		if s != nil {
+			labels = append(labels, LabelScope, scope)
+		}
+		e = &labelsEntry{sched.Labels{Context: pprof.WithLabels(context.Background(), pprof.Labels(labels...))}, scope, name, s != nil}
+		kept.Store(e)
+	}
+	return &e.Labels
 }
 
 func (s *Scope) profilerLabels() *sched.Labels {

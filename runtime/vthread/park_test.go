@@ -23,7 +23,7 @@ func TestADumpShowsWhatAParkIsGivenToWaitFor(t *testing.T) {
 			flight.StateParked:      func() { vthread.Park(lock) },
 			flight.StateTimedParked: func() { vthread.ParkUntil(time.Now().Add(time.Hour), lock) },
 		} {
-			th := b.Start(park)
+			th := start(b, park)
 			await(t, th, state)
 			if got := blockerOf(t, th); got != lock {
 				t.Errorf("%s: got %q, want %q", state, got, lock)

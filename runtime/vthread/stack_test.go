@@ -36,17 +36,31 @@ func outer(f func()) { inner(f) }
 //go:noinline
 func inner(f func()) { f() }
 
+// started names what start adds to the stack of a thread.
+func started(b vthread.Builder) string {
+	if b.Kind >= vthread.Adopted {
+		return " start.func1.1"
+	}
+	return ""
+}
+
 func TestTheStackOfAParkedThreadIsExact(t *testing.T) {
 	needEyes(t)
 	eachKind(t, func(t *testing.T, b vthread.Builder) {
-		th := b.Unstarted(func() { outer(func() { vthread.Park() }) })
-		if s := th.Stack(); len(s.Frames) != 0 || s.State != flight.StateNew {
-			t.Errorf("new: %s %v", s.State, s.Frames)
+		body := func() { outer(func() { vthread.Park() }) }
+		var th *vthread.Thread
+		if b.Kind >= vthread.Adopted {
+			th = start(b, body)
+		} else {
+			th = b.Unstarted(body)
+			if s := th.Stack(); len(s.Frames) != 0 || s.State != flight.StateNew {
+				t.Errorf("new: %s %v", s.State, s.Frames)
+			}
+			th.Start()
 		}
-		th.Start()
 		await(t, th, flight.StateParked)
 		s := th.Stack()
-		want := "Park TestTheStackOfAParkedThreadIsExact.func1.1.1 inner outer TestTheStackOfAParkedThreadIsExact.func1.1"
+		want := "Park TestTheStackOfAParkedThreadIsExact.func1.1.1 inner outer TestTheStackOfAParkedThreadIsExact.func1.1" + started(b)
 		if got := names(s); got != want || !s.Exact || s.State != flight.StateParked {
 			t.Errorf("parked: exact %v, %s\n got %s\nwant %s", s.Exact, s.State, got, want)
 		}
@@ -62,7 +76,7 @@ func TestTheStackOfAThreadGoesThroughTheContinuationsThatItExecutes(t *testing.T
 	needEyes(t)
 	eachKind(t, func(t *testing.T, b vthread.Builder) {
 		p, q := continuation.NewPrompt("outer"), continuation.NewPrompt("inner")
-		th := b.Start(func() {
+		th := start(b, func() {
 			continuation.New(p, func() {
 				outer(func() { continuation.New(q, func() { inner(func() { vthread.Park() }) }).Run() })
 			}).Run()
@@ -70,7 +84,7 @@ func TestTheStackOfAThreadGoesThroughTheContinuationsThatItExecutes(t *testing.T
 		await(t, th, flight.StateParked)
 		s := th.Stack()
 		const test = "TestTheStackOfAThreadGoesThroughTheContinuationsThatItExecutes.func1.1"
-		want := "Park " + test + ".1.1.1.1 inner " + test + ".1.1.1 (*Continuation).Run " + test + ".1.1 inner outer " + test + ".1 (*Continuation).Run " + test
+		want := "Park " + test + ".1.1.1.1 inner " + test + ".1.1.1 (*Continuation).Run " + test + ".1.1 inner outer " + test + ".1 (*Continuation).Run " + test + started(b)
 		if got := names(s); got != want || !s.Exact {
 			t.Errorf("exact %v\n got %s\nwant %s", s.Exact, got, want)
 		}
@@ -83,7 +97,7 @@ func TestTheStackOfAThreadThatExecutesShowsItsCallsAndIsMarked(t *testing.T) {
 	needEyes(t)
 	eachKind(t, func(t *testing.T, b vthread.Builder) {
 		var stop atomic.Bool
-		th := b.Start(func() { outer(func() { computetest.Until(&stop) }) })
+		th := start(b, func() { outer(func() { computetest.Until(&stop) }) })
 		await(t, th, flight.StateMounted)
 		var s vthread.Stack
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); runtime.Gosched() {
@@ -105,7 +119,7 @@ func TestStacksCanBeTakenForSecondsOfThreadsThatDoEverything(t *testing.T) {
 		var stop atomic.Bool
 		var threads []*vthread.Thread
 		for i := range 8 {
-			threads = append(threads, b.Start(func() {
+			threads = append(threads, start(b, func() {
 				for n := 0; !stop.Load(); n++ {
 					switch (n + i) % 5 {
 					case 0:
@@ -115,7 +129,7 @@ func TestStacksCanBeTakenForSecondsOfThreadsThatDoEverything(t *testing.T) {
 					case 2:
 						runtime.KeepAlive(deep(200))
 					case 3:
-						b.Start(func() { outer(func() {}) }).Join()
+						start(b, func() { outer(func() {}) }).Join()
 					case 4:
 						outer(func() { vthread.Sleep(time.Millisecond) })
 					}

@@ -25,6 +25,7 @@ type Thread struct {
 	task    sched.Task
 	f       func()
 	scope   *Scope                       // the thread belongs to
+	guest   bool                         // and the scope does not know it: see [Builder.Run]
 	opened  *Scope                       // the innermost that the thread has opened and not closed; the thread's own
 	joiners atomic.Pointer[sched.Waiter] // those who wait for the end; ended: nobody can any more
 	env     atomic.Pointer[environment]  // what it has from its maker; nil: nothing
@@ -163,6 +164,8 @@ func (t *Thread) Kind() Kind {
 		return OnOSThread
 	case goroutine:
 		return OnGoroutine
+	case t.task.Adopted():
+		return Adopted
 	}
 	return Virtual
 }

@@ -109,6 +109,8 @@ func placement(f flight.RecordFlags) string {
 		return "os-thread"
 	case f&flight.RecordOnGoroutine != 0:
 		return "goroutine"
+	case f&flight.RecordAdopted != 0:
+		return "adopted"
 	}
 	return "carrier"
 }

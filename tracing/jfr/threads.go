@@ -102,7 +102,7 @@ func (t *threads) live(th *recording.Thread, chunk uint32) uint32 {
 }
 
 func kindOf(f flight.RecordFlags) threadKind {
-	if f&(flight.RecordOnGoroutine|flight.RecordOnOSThread) != 0 {
+	if f&(flight.RecordOnGoroutine|flight.RecordOnOSThread|flight.RecordAdopted) != 0 {
 		return goroutineThread
 	}
 	return virtualThread

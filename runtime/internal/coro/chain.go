@@ -7,21 +7,44 @@ import "unsafe"
 // at once.
 func Executing(task unsafe.Pointer, g uintptr) *Routine {
 	if g != 0 {
-		if r := table.find(g); r.executes(task) {
-			return r
-		}
-		return nil
+		return table.find(g).executing(task)
 	}
 	p := table.entries.Load()
 	if p == nil {
 		return nil
 	}
 	for i := range *p {
-		if r := (*p)[i].val.Load(); r.executes(task) {
+		if r := (*p)[i].val.Load().executing(task); r != nil {
 			return r
 		}
 	}
 	return nil
+}
+
+// executing returns the routine of the task among r, which may be nil, and those that are hidden by it.
+//
+//go:norace
+func (r *Routine) executing(task unsafe.Pointer) *Routine {
+	for range maxChain {
+		if r == nil || r.executes(task) {
+			return r
+		}
+		r = r.Outer
+	}
+	return nil
+}
+
+// maxChain bounds walks along links that others may change meanwhile.
+const maxChain = 1024
+
+// Above returns how many routines hide this one on its goroutine. Anybody may call it; it was so a moment ago.
+//
+//go:norace
+func (r *Routine) Above() (n int) {
+	for top := table.find(r.g); top != nil && top != r && n < maxChain; n++ {
+		top = top.Outer
+	}
+	return n
 }
 
 // executes reports whether the routine, which may be nil, is the outermost of the task.
@@ -36,7 +59,7 @@ func (r *Routine) executes(task unsafe.Pointer) bool {
 //
 //go:norace
 func (r *Routine) Chain() (chain []*Routine) {
-	for ; r != nil && len(chain) < 1024; r = r.Down {
+	for ; r != nil && len(chain) < maxChain; r = r.Down {
 		chain = append(chain, r)
 	}
 	return chain

@@ -31,6 +31,9 @@ type Routine struct {
 	// to wait writes it, or leaves it when both are suspended together.
 	Down *Routine
 
+	// Outer is the routine that the goroutine was before [Routine.Enter]; nil for none.
+	Outer *Routine
+
 	// Next links routines of a pool.
 	Next *Routine
 
@@ -51,14 +54,27 @@ func New(main func(r *Routine)) *Routine {
 	return r
 }
 
-// Enter makes the calling goroutine, which is none, the routine r: an empty one, that cannot be switched to.
+// Enter makes the calling goroutine the routine r: an empty one, that cannot be switched to. The routine that the goroutine was before
+// is hidden until [Routine.Leave].
 func (r *Routine) Enter() {
+	g := getg()
 	r.g = G()
-	table.add(getg(), r)
+	if r.Outer = table.find(g); r.Outer == nil {
+		table.add(g, r)
+	} else {
+		table.replace(g, r)
+	}
 }
 
 // Leave is the end of what [Routine.Enter] began, on the same goroutine.
-func (r *Routine) Leave() { table.remove(getg()) }
+func (r *Routine) Leave() {
+	if r.Outer == nil {
+		table.remove(getg())
+	} else {
+		table.replace(getg(), r.Outer)
+		r.Outer = nil
+	}
+}
 
 // Home reports whether the routine is suspended in the slot it was made with, so that it may end
 // when its owner switches to it.

@@ -101,6 +101,19 @@ func (t *goTable) growLocked(old *[]goEntry) {
 	t.entries.Store(&es)
 }
 
+// replace gives g, which is the caller and in the table, another routine.
+func (t *goTable) replace(g uintptr, r *Routine) {
+	t.mu.Lock() // growth copies
+	defer t.mu.Unlock()
+	es := *t.entries.Load()
+	for i, mask := hashG(g), uintptr(len(es)-1); ; i++ {
+		if e := &es[i&mask]; e.key.Load() == g {
+			e.val.Store(r)
+			return
+		}
+	}
+}
+
 func (t *goTable) remove(g uintptr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

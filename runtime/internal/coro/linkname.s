@@ -1,0 +1,1 @@
+// Lets the compiler accept declarations without body, which go:linkname fills.
