@@ -48,7 +48,8 @@ func TestNothingMovesInAnyViewWhileItIsLive(t *testing.T) {
 		})
 	}
 	for i, b := range tabs {
-		if bad := b.complaints(); len(bad) > 0 {
+		// The test leaves pages of its own accord, on a busy machine while they connect.
+		if bad := b.complaints("closed before the connection is established"); len(bad) > 0 {
 			t.Errorf("%s: the console says:\n%s", views[i], strings.Join(bad, "\n"))
 		}
 	}
