@@ -84,6 +84,7 @@ var groups = []group{
 		{"a limit of address space", "runtime/flight", "TestRecorderLeavesAddressSpaceToTheProgram", "the recorder leaves enough to the program", ""},
 		{"a full disk while a recording is written", "recording", "TestFullDiskEndsTheRecordingWithItsError", "its error is told, and what was written is read", ""},
 		{"a full disk while a bundle is written", "incident", "TestAFullDiskLeavesNoHalfBundle", "no half bundle stays", ""},
+		{"a hundred clients of an agent, ten of them stuck, for a while", "bench", "TestClientsSoak", "memory and descriptors stay within limits", "VTSCOPE_SOAK=1m"},
 		{"a full disk under durable threads", "runtime/durable", "TestAFullDiskStopsThreadsUntilThereIsRoom", "they go on when there is room", ""},
 	}},
 	{"Uses of Go", "Programs do what Go allows and schedulers dislike.", []attack{
@@ -95,6 +96,8 @@ var groups = []group{
 		{"a suspension on a locked OS thread", "runtime/continuation", "TestSuspendOnALockedOSThreadIsRefused", "it is refused", ""},
 		{"a panic during Goexit", "runtime/continuation", "TestAPanicDuringGoexitComesOutOfRunAndTheGoexitGoesOn", "both arrive", ""},
 		{"a very deep stack", "runtime/continuation", "TestAVeryDeepStackIsSuspendedAndResumed", "it is suspended and resumed", ""},
+		{"a finalizer that waits for threads", "runtime/vthread", "TestAFinalizerMayWaitForThreads", "it returns", ""},
+		{"a limit of OS threads (SetMaxThreads) below the number of blocked threads", "runtime/vthread", "TestThreadsThatBlockInChannelsTakeNoOSThreads", "the program goes on", ""},
 		{"a synctest bubble", "runtime/continuation", "TestThreadsAndContinuationsInASynctestBubble", "threads and continuations work in it", ""},
 	}},
 }
