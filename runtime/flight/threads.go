@@ -7,8 +7,12 @@ import (
 )
 
 // A threadPool hands out thread records: those given back first, then those never used.
+//
+// growing is held while a segment is reserved, and taken before mu. A thread that finds no record waits
+// for a reservation that is under way, which may be the last.
 type threadPool struct {
-	mu struct {
+	growing sync.Mutex
+	mu      struct {
 		sync.Mutex
 		free  []*Record
 		fresh []freshRecords // segments with records never used
@@ -46,9 +50,15 @@ func (r *Recorder) takeRecords(to []*Record) int {
 	n := p.takeLocked(to)
 	var err error
 	if n == 0 {
-		if err = p.growLocked(r); err == nil {
-			n = p.takeLocked(to)
+		p.mu.Unlock()
+		p.growing.Lock()
+		p.mu.Lock()
+		if n = p.takeLocked(to); n == 0 {
+			if err = p.growLocked(r); err == nil {
+				n = p.takeLocked(to)
+			}
 		}
+		p.growing.Unlock()
 	}
 	low := p.lowLocked() && p.mu.made < r.options.MaxThreads && err == nil
 	p.mu.Unlock()
@@ -81,24 +91,26 @@ func (p *threadPool) lowLocked() bool {
 	return len(p.mu.free) == 0 && (len(p.mu.fresh) == 0 || len(p.mu.fresh) == 1 && p.mu.fresh[0].left < threadsPerSegment/2)
 }
 
-// makeRoom is called by the background goroutine. The segment is reserved without the pool's lock.
+// makeRoom is called by the background goroutine. It reserves a segment without mu, so that threads take
+// records meanwhile.
 func (p *threadPool) makeRoom(r *Recorder) {
+	p.growing.Lock()
+	defer p.growing.Unlock()
 	p.mu.Lock()
-	if !p.lowLocked() || p.mu.made >= r.options.MaxThreads {
-		p.mu.Unlock()
+	low := p.lowLocked() && p.mu.made < r.options.MaxThreads
+	n := min(threadsPerSegment, r.options.MaxThreads-p.mu.made)
+	p.mu.Unlock()
+	if !low {
 		return
 	}
-	n := min(threadsPerSegment, r.options.MaxThreads-p.mu.made)
-	p.mu.made += n
-	p.mu.Unlock()
 
 	base, err := r.addSegment(segmentThread, threadSegmentSize, recordSize, threadsPerSegment, nil)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		p.mu.made -= n
 		return
 	}
+	p.mu.made += n
 	p.mu.fresh = append(p.mu.fresh, freshRecords{base, n})
 }
 
