@@ -428,7 +428,7 @@ var attacks = []struct {
 				_, err = fmt.Fprint(c, "GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
 			}
 		}()
-		if got := hears(c, "HTTP/1.1 429"); !strings.Contains(got, "HTTP/1.1 429") {
+		if got := hears(c, "HTTP/1.1 429", time.Minute); !strings.Contains(got, "HTTP/1.1 429") {
 			t.Errorf("of %d requests one after the other none was refused", strings.Count(got, "HTTP/1.1 "))
 		}
 	}},

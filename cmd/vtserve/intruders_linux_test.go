@@ -489,7 +489,7 @@ func TestWhatARuleHidesLeavesByNoWay(t *testing.T) {
 			}
 			c, _ := v.websocket(t, "")
 			defer c.Close()
-			ways["the websocket"] = hears(c, map[bool]string{false: "document.title", true: "[redacted"}[hidden]) + hear(c, 2*time.Second)
+			ways["the websocket"] = hears(c, map[bool]string{false: "document.title", true: "[redacted"}[hidden], time.Minute) + hears(c, "\x00 is never sent", 2*time.Second)
 			ways["a recording"] = recorded(t, v.ask(t, request{method: "POST", path: of + "recording?for=100ms"}).body)
 			if a := v.ask(t, request{method: "POST", path: of + "incident"}); a.status != 201 {
 				t.Fatalf("a bundle: %v", a)

@@ -190,11 +190,11 @@ func ends(c net.Conn) string {
 	return string(b)
 }
 
-// hears reads until a text has come, for a minute at most.
-func hears(c net.Conn, want string) string {
+// hears reads until a text has come, or the time is up.
+func hears(c net.Conn, want string, most time.Duration) string {
 	var b bytes.Buffer
 	chunk := make([]byte, 4096)
-	for c.SetReadDeadline(time.Now().Add(time.Minute)); !bytes.Contains(b.Bytes(), []byte(want)); {
+	for c.SetReadDeadline(time.Now().Add(most)); !bytes.Contains(b.Bytes(), []byte(want)); {
 		n, err := c.Read(chunk)
 		if b.Write(chunk[:n]); err != nil {
 			break
