@@ -252,15 +252,20 @@ func goroutines() string {
 	}
 }
 
+// begins tells that it runs, and then spins. A thread is mounted a moment before it executes.
+func begins(begun, stop *atomic.Bool) {
+	begun.Store(true)
+	spins(stop)
+}
+
 // LC-25: of the goroutines that Go lists, none has the frames of both.
 func TestACarriersStackDoesNotShowItsThreadsFunctions(t *testing.T) {
-	var stop atomic.Bool
 	everywhere(t, axes{}, func(w *world) {
-		stop.Store(false)
+		var begun, stop atomic.Bool
 		w.Cleanup(func() { stop.Store(true) })
-		th := w.start(func() { spins(&stop) })
-		w.awaitState(th, flight.StateMounted)
-		const carriers, threads = "sched.(*ForkJoin).startCarrier", "conformance_test.spins("
+		th := w.start(func() { begins(&begun, &stop) })
+		await(w, "the thread executes", begun.Load)
+		const carriers, threads = "sched.(*ForkJoin).startCarrier", "conformance_test.begins("
 		ofCarriers, ofThreads := 0, 0
 		for g := range strings.SplitSeq(goroutines(), "\n\n") {
 			carrier, thread := strings.Contains(g, carriers), strings.Contains(g, threads)
