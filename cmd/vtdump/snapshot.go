@@ -27,7 +27,7 @@ func (s *settings) snapshotOf(ctx context.Context, w world, target string) (*dum
 			break
 		}
 		if err != nil {
-			return nil, hint{fmt.Errorf("%s: %w", target, err), "a goroutine dump of Go, or a thread dump of the JDK in JSON"}
+			return nil, noTraces(target, err)
 		}
 		return dump.Take(ctx, src, t.takeOptions())
 	case isDump(target):

@@ -53,7 +53,7 @@ func (s *settings) traces(ctx context.Context, w world) error {
 		return s.threads(ctx, w, r)
 	}
 	if err != nil {
-		return hint{fmt.Errorf("%s: %w", s.target, err), "a goroutine dump of Go, such as that of /debug/pprof/goroutine?debug=2, or a thread dump of the JDK in JSON"}
+		return noTraces(s.target, err)
 	}
 	return s.threads(ctx, w, src)
 }
@@ -69,7 +69,7 @@ func (s *settings) ofTraces(ctx context.Context, w world) (done bool, err error)
 	}
 	src, err := s.readTraces(w)
 	if err != nil {
-		return true, hint{fmt.Errorf("%s: %w", s.target, err), "a goroutine dump of Go, or a thread dump of the JDK in JSON"}
+		return true, noTraces(s.target, err)
 	}
 	return true, s.checkLimits(ctx, w, src)
 }
@@ -81,6 +81,15 @@ func (s *settings) hasTraces(w world) bool {
 	}
 	_, err := s.readTraces(w)
 	return !errors.Is(err, goroutines.ErrNone)
+}
+
+// noTraces is the error of a dump that cannot be read.
+func noTraces(target string, err error) error {
+	try := "a goroutine dump of Go, such as that of /debug/pprof/goroutine?debug=2, or a thread dump of the JDK, such as that of jcmd PID Thread.dump_to_file"
+	if errors.Is(err, jdk.ErrPrinted) {
+		try = "jcmd PID Thread.dump_to_file -format=json FILE"
+	}
+	return hint{fmt.Errorf("%s: %w", target, err), try}
 }
 
 func (s *settings) readTraces(w world) (dump.Source, error) {

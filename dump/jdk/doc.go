@@ -1,7 +1,7 @@
 // Package jdk writes and reads thread dumps in the forms of the JDK, so that its tools can read ours, and ours read those of Java programs.
 //
 // [JSON] writes the form of HotSpotDiagnosticMXBean.dumpThreads and jcmd Thread.dump_to_file -format=json, version 2 or 1, with every thread by itself;
-// [Text] the plain form. [Read] reads both versions of the JSON form. docs/formats.md tells what becomes of what.
+// [Text] the plain form. [Read] reads both forms. docs/formats.md tells what becomes of what.
 //
 //	err := jdk.JSON(ctx, w, src, jdk.Options{})
 //	…

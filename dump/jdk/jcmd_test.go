@@ -2,6 +2,8 @@ package jdk_test
 
 import (
 	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/vtscope/vtscope/dump/jdk"
 )
 
 // javas finds the JDKs on the PATH and where distributions put them, by version.
@@ -69,19 +73,25 @@ func TestDumpsOfInstalledJDKsAreRead(t *testing.T) {
 		looked++
 		t.Run(fmt.Sprintf("jdk=%d", version), func(t *testing.T) {
 			pid := waits(t, home)
-			file := filepath.Join(dir, strconv.Itoa(version)+".json")
-			out, err := exec.CommandContext(t.Context(), filepath.Join(home, "bin", "jcmd"), strconv.Itoa(pid), "Thread.dump_to_file", "-format=json", file).CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "Created") {
-				t.Fatalf("%v: %s", err, out)
+			for format, is := range map[string]struct{ executor, spins string }{"json": {"ThreadPerTaskExecutor", "mounted"}, "plain": {"root", "runnable"}} {
+				file := filepath.Join(dir, strconv.Itoa(version)+"."+format)
+				out, err := exec.CommandContext(t.Context(), filepath.Join(home, "bin", "jcmd"), strconv.Itoa(pid), "Thread.dump_to_file", "-format="+format, file).CombinedOutput()
+				if err != nil || !strings.Contains(string(out), "Created") {
+					t.Fatalf("%v: %s", err, out)
+				}
+				doc, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := read(t, doc)
+				checkJava(t, r, is.executor, is.spins)
+				if r.Process().PID != pid {
+					t.Errorf("got pid %d, want %d", r.Process().PID, pid)
+				}
 			}
-			doc, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := read(t, doc)
-			checkJava(t, r)
-			if r.Process().PID != pid {
-				t.Errorf("got pid %d, want %d", r.Process().PID, pid)
+			out, err := exec.CommandContext(t.Context(), filepath.Join(home, "bin", "jcmd"), strconv.Itoa(pid), "Thread.print").Output()
+			if _, read := jdk.Read(bytes.NewReader(out)); err != nil || !errors.Is(read, jdk.ErrPrinted) {
+				t.Errorf("Thread.print: %v; got %v, want %v", err, read, jdk.ErrPrinted)
 			}
 		})
 	}

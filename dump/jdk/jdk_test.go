@@ -260,11 +260,11 @@ func TestDumpOfJDK25IsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkJava(t, read(t, sample))
+	checkJava(t, read(t, sample), "ThreadPerTaskExecutor", "mounted")
 }
 
-// checkJava checks a dump of testdata/Waits.java.
-func checkJava(t *testing.T, r *roster.Roster) {
+// checkJava checks a dump of testdata/Waits.java: of its executor's scope, and of the state of a thread that spins.
+func checkJava(t *testing.T, r *roster.Roster, executor, spins string) {
 	t.Helper()
 	s, err := dump.Take(t.Context(), r, dump.Options{})
 	if err != nil {
@@ -283,12 +283,12 @@ func checkJava(t *testing.T, r *roster.Roster) {
 		}
 	}
 	for _, want := range []string{
-		"ThreadPerTaskExecutor: 5 timed-parked sleep     ",
+		executor + ": 5 timed-parked sleep     ",
 		"root: 1 waiting condition waiter",
 		"root: 1 parked lock locker",
 		"root: 1 blocked lock enterer",
 		"root: 1 parked park say \"hi\"/\n",
-		"root: 1 mounted  spinner",
+		"root: 1 " + spins + "  spinner",
 	} {
 		if !found[want] {
 			t.Errorf("got no group %q", want)
@@ -306,6 +306,94 @@ func checkJava(t *testing.T, r *roster.Roster) {
 	}
 	if !held {
 		t.Errorf("nobody holds the monitor: %+v", rows)
+	}
+}
+
+// What the plain form has reads back: all but scopes and what is only in the extras.
+func TestAPlainDumpReadsBack(t *testing.T) {
+	var doc bytes.Buffer
+	if err := jdk.Text(t.Context(), &doc, shop(), jdk.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	back := read(t, doc.Bytes())
+	got := strings.Join(lines(t, back), "\n")
+	for _, want := range []string{
+		"ID:5 ", `"sleeper"`, "timed-parked", "example.org/shop.(*Store).query:88(false)",
+		"ID:2 ", "blocked Reason:lock", "ID:7 ", "waiting Reason:condition", `"holder"`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+	if p := back.Process(); p.PID != 4711 || p.GoVersion != "go1.26.8" || !back.At().Equal(moment) || back.Len() != 9 {
+		t.Errorf("got %d threads, %+v of %v; want 9", back.Len(), p, back.At())
+	}
+	if missing := strings.Join(back.Incomplete(), "\n"); !strings.Contains(missing, "no scopes and no carriers") || strings.Contains(missing, "ends within") {
+		t.Errorf("got missing %q", missing)
+	}
+}
+
+func TestPlainDumpsOfAllJDKsAreRead(t *testing.T) {
+	const (
+		begin = "4711\n2026-01-01T10:00:00.123456789Z\n21.0.4+7-LTS\n\n"
+		of21  = "#1 \"main\"\n      java.base/java.lang.Thread.sleep0(Native Method)\n      java.base/java.lang.Thread.sleep(Thread.java:509)\n\n" +
+			"#31 \"say \"hi\"/\n to all\" virtual\n      java.base/java.util.concurrent.locks.LockSupport.park(LockSupport.java:1)\n\n"
+		of26 = "#32 \"\" virtual WAITING 2026-01-01T10:00:00.123Z\n    at java.base/java.lang.VirtualThread.park(VirtualThread.java:600)\n" +
+			"    - parking to wait for <java.util.concurrent.locks.ReentrantLock$NonfairSync@1f>, owner #31\n    - lock is eliminated\n    at App.run(App.java:7)\n    - locked <java.lang.Object@2f>\n\n"
+	)
+	for _, c := range []struct {
+		name, text string
+		threads    int
+		want       []string // in the lines of its threads
+		miss       []string
+	}{
+		{"JDK 21", begin + of21, 2, []string{"timed-parked Reason:sleep", `"say \"hi\"/\n to all"`, "parked Reason:park"}, []string{"guessed", "no scopes"}},
+		{"JDK 26", begin + of26, 1, []string{"parked", "App.run:7(false)"}, []string{"no scopes"}},
+		{"lines of Windows", strings.ReplaceAll(begin+of26, "\n", "\r\n"), 1, []string{"App.run:7(false)"}, []string{"no scopes"}},
+		{"cut", begin + of26[:len(of26)-1], 1, nil, []string{"ends within thread 32", "no scopes"}},
+		{"damaged", begin + "???\n\n" + of26, 1, []string{"App.run:7"}, []string{"1 line of no thread", "no scopes"}},
+		{"a long line", begin + of26 + "#33 \"" + strings.Repeat("x", 1<<20) + "\n", 1, nil, []string{"cannot be read to its end", "no scopes"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := read(t, []byte(c.text))
+			got := strings.Join(lines(t, r), "\n")
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("want %q in\n%s", want, got)
+				}
+			}
+			missing := r.Incomplete()
+			for i, want := range c.miss {
+				if len(missing) != len(c.miss) || !strings.Contains(strings.Join(missing, "\n"), want) {
+					t.Errorf("got missing %q, want %q", missing, c.miss[i])
+				}
+			}
+			if r.Len() != c.threads {
+				t.Errorf("got %d threads, want %d:\n%s", r.Len(), c.threads, got)
+			}
+		})
+	}
+	r := read(t, []byte(begin+of26))
+	rows, _ := r.Blockers()
+	if len(rows) != 2 || rows[0].Holders[0].Party != flight.PartyThread(31) && rows[1].Holders[0].Party != flight.PartyThread(31) {
+		t.Errorf("got %+v, want a lock of thread 31 and a monitor", rows)
+	}
+}
+
+func TestADumpWithoutVirtualThreadsIsCalledSo(t *testing.T) {
+	for _, doc := range []string{
+		"2026-11-20 08:11:11\nFull thread dump OpenJDK 64-Bit Server VM (25.0.3+9 mixed mode):\n\n\"main\" #3 prio=5\n",
+		"4711:\n2026-11-20 08:11:11\nFull thread dump OpenJDK 64-Bit Server VM\n",
+	} {
+		if !jdk.IsDump([]byte(doc)) {
+			t.Errorf("not seen to be a dump: %q", doc)
+		}
+		if _, err := jdk.Read(strings.NewReader(doc)); !errors.Is(err, jdk.ErrPrinted) {
+			t.Errorf("%q: got %v, want %v", doc, err, jdk.ErrPrinted)
+		}
+	}
+	if jdk.IsDump([]byte("2026-11-20 08:11:11 GET /\n")) {
+		t.Error("a log is seen to be a dump")
 	}
 }
 
@@ -463,6 +551,7 @@ func FuzzRead(f *testing.F) {
 	if sample, err := os.ReadFile("testdata/jdk25.json"); err == nil {
 		f.Add(sample)
 	}
+	f.Add([]byte("7\n2026-01-01T10:00:00Z\n25\n\n#1 \"a\nb\" virtual WAITING 2026-01-01T10:00:00Z\n    at A.b(A.java:1)\n    - parking to wait for <A@1>, owner #2\n\n"))
 	f.Add([]byte(`{"threadDump":{"threadContainers":[{},{"parent":"","owner":"1","threads":[{"tid":18446744073709551615,"carrier":-1}]}]}}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		r, err := jdk.Read(bytes.NewReader(doc))

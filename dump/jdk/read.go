@@ -20,8 +20,11 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
-// IsDump reports whether a file that begins so may be what [Read] reads.
+// IsDump reports whether a file that begins so may be what [Read] reads, or has a name for: see [ErrPrinted].
 func IsDump(begin []byte) bool {
+	if isPlain(begin) || isPrinted(begin) {
+		return true
+	}
 	begin = bytes.TrimLeft(begin, " \t\r\n")
 	if len(begin) == 0 || begin[0] != '{' {
 		return false
@@ -30,14 +33,25 @@ func IsDump(begin []byte) bool {
 	return bytes.HasPrefix(begin, []byte(`"threadDump"`))
 }
 
-// Read reads a thread dump of the JDK in its JSON form, of version 1 or 2, with or without our extras. A dump that ends too early is what there is of it, and says so.
-// The error says that it is none.
+// Read reads a thread dump of the JDK in its JSON form, of version 1 or 2, with or without our extras, or in its plain form, of JDK 21 or later. A dump that ends
+// too early is what there is of it, and says so. The error says that it is none; it is [ErrPrinted] for a dump of another kind.
 func Read(from io.Reader) (*roster.Roster, error) {
+	b, begin, err := beginOf(from)
+	if err != nil {
+		return nil, err
+	}
 	r := reader{
-		values: newValues(from), out: roster.New(flight.Process{}, time.Time{}), names: map[string]flight.ScopeIndex{},
+		values: newValues(b), out: roster.New(flight.Process{}, time.Time{}), names: map[string]flight.ScopeIndex{},
 		now: new(threadJSON), stacks: map[uint64]stackRead{}, seed: maphash.MakeSeed(),
 	}
-	err := r.members(func(name string) error {
+	switch {
+	case isPlain(begin):
+		r.readPlain(b)
+		return r.out, nil
+	case isPrinted(begin):
+		return nil, ErrPrinted
+	}
+	err = r.members(func(name string) error {
 		if name != "threadDump" {
 			return r.d.SkipValue()
 		}
@@ -204,16 +218,27 @@ type threadJSON struct {
 	owned      []string // locks
 	own        bool     // it has extras
 	extras     threadExtras
-	stackWords []string // of the stack, while they are needed
+	stackWords []string // of the stack: its frames
 }
 
-// thread reads a thread. Its memory is used again for the next one.
+// thread reads a thread.
 func (r *reader) thread(scope flight.ScopeIndex) error {
-	*r.now = threadJSON{stack: r.now.stack[:0], owned: r.now.owned[:0], stackWords: r.now.stackWords[:0]}
-	j := r.now
+	r.begin()
 	if err := r.members(r.member); err != nil {
 		return err
 	}
+	r.add(scope)
+	return nil
+}
+
+// begin makes room for the next thread, in the memory of the last one.
+func (r *reader) begin() {
+	*r.now = threadJSON{stack: r.now.stack[:0], owned: r.now.owned[:0], stackWords: r.now.stackWords[:0]}
+}
+
+// add adds the thread that was read.
+func (r *reader) add(scope flight.ScopeIndex) {
+	j := r.now
 	t := roster.Thread{ID: flight.ThreadID(j.tid), Name: j.name, Scope: scope, Wait: roster.UnknownWait}
 	t.Carrier = flight.NoCarrier
 	if j.mounted {
@@ -238,7 +263,6 @@ func (r *reader) thread(scope flight.ScopeIndex) error {
 		t.More = roster.More{} // all that it says is what its absence says
 	}
 	r.out.Add(t)
-	return nil
 }
 
 // member reads a member of a thread.
@@ -351,7 +375,7 @@ func (r *reader) stack(j *threadJSON) stackRead {
 	if s, ok := r.stacks[sum]; ok {
 		return s
 	}
-	if json.Unmarshal(j.stack, &j.stackWords) != nil {
+	if len(j.stackWords) == 0 && json.Unmarshal(j.stack, &j.stackWords) != nil { // those of the plain form are there
 		j.stackWords = nil
 	}
 	frames := make([]flight.Frame, len(j.stackWords))
