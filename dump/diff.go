@@ -154,6 +154,9 @@ type GroupChange struct {
 
 	LongestBefore time.Duration `json:"longest_before_ns"` // wait
 	LongestAfter  time.Duration `json:"longest_after_ns"`
+	// UnknownBefore and UnknownAfter are of how many threads nobody recorded since when they wait; the longest is of the rest, and 0 if that is none.
+	UnknownBefore int `json:"unknown_before,omitempty"`
+	UnknownAfter  int `json:"unknown_after,omitempty"`
 	Examples      []Example     `json:"examples"` // the longest waiting, of the newer snapshot if it has any
 }
 
@@ -293,10 +296,12 @@ func (d *Diff) groups(was, is *fingerprints) {
 				c.After += g.Count
 				c.Is[g.State] += g.Count
 				c.LongestAfter = max(c.LongestAfter, g.Wait.Max)
+				c.UnknownAfter += g.Wait.Unknown
 			} else {
 				c.Before += g.Count
 				c.Was[g.State] += g.Count
 				c.LongestBefore = max(c.LongestBefore, g.Wait.Max)
+				c.UnknownBefore += g.Wait.Unknown
 			}
 		}
 	}

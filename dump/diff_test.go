@@ -149,6 +149,34 @@ func TestScopesOfNamesThatDifferInNumbersAreOneOfATemplate(t *testing.T) {
 	}
 }
 
+// No figure stands for a wait that nobody recorded.
+func TestADiffOfUnknownWaitsNamesNoLongestOne(t *testing.T) {
+	sample := func(waits ...Wait) *Snapshot {
+		b := newSample()
+		root := b.scope(-1, "root", 1)
+		for _, w := range waits {
+			b.group(root, -1, flight.StateParked, 0, 2, w.Min, w.Median, w.Max)
+			b.s.Groups[0].Wait = w
+		}
+		return b.s
+	}
+	for _, c := range []struct {
+		wait Wait
+		want string
+	}{
+		{Wait{Unknown: 2}, "parked\n"},
+		{Wait{time.Minute, time.Minute, time.Minute, 1}, "parked for up to 1m or ?\n"},
+		{Wait{time.Second, time.Second, time.Minute, 0}, "parked for up to 1m\n"},
+	} {
+		none, some := sample(), sample(c.wait)
+		for _, d := range []*Diff{DiffOf(none, some, DiffOptions{}), DiffOf(some, none, DiffOptions{})} {
+			if got := string(diffText(t, d, TextOptions{})); !strings.Contains(got, c.want) {
+				t.Errorf("want %q in\n%s", c.want, got)
+			}
+		}
+	}
+}
+
 func TestADiffSaysWhatItsSnapshotsMiss(t *testing.T) {
 	a, b := shopSample(), shopSample()
 	a.Incomplete, a.Complete = []string{"3 threads not recorded"}, false

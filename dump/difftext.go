@@ -219,9 +219,9 @@ func (p *diffPage) group(i int) {
 	p.text(bold, p.clean(ScopeName(c.Path)))
 	p.endLine()
 	p.pad(diffWordCol + 1)
-	states, longest := &c.Is, c.LongestAfter
+	states, longest := &c.Is, Wait{Max: c.LongestAfter, Unknown: c.UnknownAfter}
 	if c.After == 0 {
-		states, longest = &c.Was, c.LongestBefore
+		states, longest = &c.Was, Wait{Max: c.LongestBefore, Unknown: c.UnknownBefore}
 	}
 	gap := ""
 	for _, s := range stateOrder {
@@ -236,7 +236,7 @@ func (p *diffPage) group(i int) {
 		}
 		gap = ", "
 	}
-	p.text(plain, " for up to "+p.span(longest))
+	p.text(plain, longest.upTo(states.Total(), p.span))
 	p.endLine()
 	p.frames(c)
 	if len(c.Examples) > 0 {

@@ -222,10 +222,11 @@ func filtered(arguments string, f *filter.Filter) string {
 
 func (s *Snapshot) evidence(g *Group) Evidence {
 	path := s.Path(g.Scope)[1:]
-	what := fmt.Sprintf("%s %s for up to %s", Count(g.Count, "thread"), g.State, words(g.Wait.Max))
+	gap := " "
 	if g.Count > 1 {
-		what = fmt.Sprintf("%s, %s for up to %s", Count(g.Count, "thread"), g.State, words(g.Wait.Max))
+		gap = ", "
 	}
+	what := Count(g.Count, "thread") + gap + g.State.String() + g.Wait.upTo(g.Count, words)
 	return Evidence{What: what, Scope: path, Place: placeOfStack(s.Stacks, g.Stack), Examples: parties(path, g.Examples[:min(len(g.Examples), textExamples)])}
 }
 

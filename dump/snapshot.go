@@ -317,6 +317,17 @@ func (w *Wait) Text(count int, span func(time.Duration) string) string {
 	return s
 }
 
+// upTo writes " for up to 5m", with " or ?" if some of count waits are unknown; nothing if all are.
+func (w *Wait) upTo(count int, span func(time.Duration) string) string {
+	switch {
+	case w.Unknown == 0:
+		return " for up to " + span(w.Max)
+	case w.Unknown < count:
+		return " for up to " + span(w.Max) + " or " + unknown
+	}
+	return ""
+}
+
 // An Example is one thread of a group. Names are given for the thousand largest groups only.
 type Example struct {
 	ID   flight.ThreadID `json:"id"`

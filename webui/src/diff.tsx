@@ -344,6 +344,12 @@ function Calls({ d, change }: { d: DiffDocument; change: GroupChange }) {
   );
 }
 
+/** upTo tells how long the longest of some threads has waited, as vtdump does: of some of them it may be unknown. */
+function upTo(longest: number, unknown: number, of: number): string {
+  if (unknown === 0) return ` for up to ${duration(longest)}`;
+  return unknown < of ? ` for up to ${duration(longest)} or ?` : "";
+}
+
 function States({ change }: { change: GroupChange }) {
   const gone = change.after === 0;
   const states = Object.entries(gone ? change.states_before : change.states_after).sort((a, b) => Number(b[1]) - Number(a[1]));
@@ -352,8 +358,11 @@ function States({ change }: { change: GroupChange }) {
       {states.slice(0, 2).map(([name]) => (
         <Word key={name} state={name} />
       ))}
-      {" for up to "}
-      {duration(gone ? change.longest_before_ns : change.longest_after_ns)}
+      {upTo(
+        gone ? change.longest_before_ns : change.longest_after_ns,
+        (gone ? change.unknown_before : change.unknown_after) ?? 0,
+        gone ? change.before : change.after,
+      )}
     </span>
   );
 }

@@ -369,6 +369,8 @@ export interface GroupChange {
   group: string;
   stack: number;
   longest_before_ns: number;
+  unknown_before?: number;
+  unknown_after?: number;
   longest_after_ns: number;
   examples: Example[];
 }
