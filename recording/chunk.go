@@ -38,6 +38,7 @@ const (
 	sectionEvents
 	sectionLabels
 	sectionBlockers
+	sectionHolds
 )
 
 // A chunkHead is the header of a chunk.

@@ -86,6 +86,14 @@ func (n *needs) state(s *State) {
 	}
 }
 
+func (n *needs) holds(all []Hold) {
+	for i := range all {
+		if id := all[i].Stack; id != 0 {
+			n.stacks[id] = true
+		}
+	}
+}
+
 // A lexicon holds the texts of a chunk's definitions, each once. 0 is the empty one.
 type lexicon struct {
 	numbers map[string]uint64

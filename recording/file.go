@@ -296,6 +296,8 @@ func (f *File) load(i int, all bool) (Info, *Batch, error) {
 			seen = uint32(len(b.Events))
 		case kind == sectionLabels:
 			b.LabelsAt, b.Labels, err = decodeLabels(&in)
+		case kind == sectionHolds:
+			b.Holds, err = decodeHolds(&in)
 		case kind == sectionBlockers:
 			err = f.words.decodeBlockers(&in)
 		}

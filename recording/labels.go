@@ -18,33 +18,36 @@ const (
 // labelsRest is how many times as long as reading labels took they are not read again.
 const labelsRest = 20
 
-// A labelsNow is the labels of threads as they were read.
+// A labelsNow is the labels of threads as they were read, and who held its carrier then.
 type labelsNow struct {
 	at    time.Duration
 	rows  []flight.LabelRow
 	whole bool // who is not in rows has none
+	holds []Hold
 }
 
 type labelsRead struct {
-	at   flight.Ticks
-	rows []flight.LabelRow
-	took time.Duration
-	err  error
+	at    flight.Ticks
+	rows  []flight.LabelRow
+	holds []Hold
+	took  time.Duration
+	err   error
 }
 
-// pollLabels takes the labels of threads that were read, and begins to read them anew now and then. What is missed are those of threads that lived, or had them, for less than that.
+// pollLabels takes the labels and the holds of threads that were read, and begins to read them anew now and then. What is missed are those of threads that lived, or had them, for less than that.
 func (p *poller) pollLabels(m *polled, last bool) {
 	read := func() labelsRead {
 		began, at := time.Now(), p.r.Now()
 		rows, err := p.r.Labels()
-		return labelsRead{at, rows, time.Since(began), err}
+		holds, unread := readHolds(p.r, p.c)
+		return labelsRead{at, rows, holds, time.Since(began), cmp.Or(err, unread)}
 	}
 	took := func(l labelsRead) {
 		p.labelling, p.labelled, p.labelRest = nil, time.Now(), labelsRest*l.took
 		if l.err != nil {
 			m.missed = append(m.missed, "labels of some threads could not be read")
 		}
-		m.labels = &labelsNow{p.c.time(l.at), l.rows, l.err == nil}
+		m.labels = &labelsNow{p.c.time(l.at), l.rows, l.err == nil, l.holds}
 	}
 	if p.labelling != nil {
 		select {
@@ -93,9 +96,6 @@ func (b *labelBook) Label(at time.Duration, rows []flight.LabelRow) {
 
 // labelNow notes the labels of all threads.
 func (b *labelBook) labelNow(l *labelsNow) {
-	if l == nil {
-		return
-	}
 	if l.whole && len(b.known) > 0 {
 		has := make(map[flight.ThreadID]bool, len(l.rows))
 		for i := range l.rows {

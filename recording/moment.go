@@ -16,7 +16,8 @@ type Moment struct {
 	state      *State
 	incomplete []string
 	lost       uint64
-	labels     []flight.LabelRow // of threads in state, in their order
+	labels     []flight.LabelRow                 // of threads in state, in their order
+	seen       map[flight.ThreadID]time.Duration // of threads that may have moved since, when they were last seen in their stacks
 }
 
 // lookAhead is how far after a moment events are read that tell, at their end, of what went on at the moment.
@@ -29,8 +30,8 @@ func (f *File) At(ctx context.Context, at time.Duration) (*Moment, error) {
 		return nil, fmt.Errorf("recording: no moment %v: it is from %v to %v", at, begins.Round(time.Millisecond), ends.Round(time.Millisecond))
 	}
 	t := NewTracker(f)
-	m := &Moment{file: f, at: f.info.From.Add(at)}
-	pinned := map[flight.ThreadID]pin{}
+	m := &Moment{file: f, at: f.info.From.Add(at), seen: map[flight.ThreadID]time.Duration{}}
+	holds := holdsAt{at, map[flight.ThreadID]held{}}
 	labels := map[flight.ThreadID]flight.LabelRow{}
 	taken := false
 	if err := f.ReadSince(ctx, at, func(b *Batch) bool {
@@ -46,19 +47,20 @@ func (f *File) At(ctx context.Context, at time.Duration) (*Moment, error) {
 				labels[row.Thread] = row
 			}
 		}
+		for _, h := range b.Holds {
+			holds.hold(h)
+		}
 		for i := range b.Events {
 			e := &b.Events[i]
+			if e.Kind == flight.EventPinned {
+				holds.ended(e)
+			}
 			if e.Time <= at {
 				t.Apply(e)
 				continue
 			}
 			if !taken {
 				m.state, taken = t.State(), true
-			}
-			if e.Kind == flight.EventPinned {
-				if held := flight.Held(e.Arg).Duration(); e.Time-held <= at {
-					pinned[e.Thread] = pin{e.Time - held, e.Code, flight.StackID(e.Ref)}
-				}
 			}
 		}
 		return len(b.Events) == 0 || b.Events[len(b.Events)-1].Time <= at+lookAhead
@@ -70,8 +72,8 @@ func (f *File) At(ctx context.Context, at time.Duration) (*Moment, error) {
 	}
 	for i := range m.state.Threads {
 		th := &m.state.Threads[i]
-		if p, ok := pinned[th.ID]; ok && th.State == flight.StateMounted {
-			th.State, th.Reason, th.Stack, th.Since = flight.StatePinned, p.reason, p.stack, p.since
+		if seen, ok := holds.of(th); ok {
+			m.seen[th.ID] = seen
 		}
 		if row := labels[th.ID]; len(row.Labels) > 0 {
 			m.labels = append(m.labels, row)
@@ -80,13 +82,6 @@ func (f *File) At(ctx context.Context, at time.Duration) (*Moment, error) {
 	slices.SortFunc(m.labels, byThread)
 	m.tellMissing()
 	return m, nil
-}
-
-// A pin is what the event at its end tells of one.
-type pin struct {
-	since  time.Duration
-	reason flight.Reason
-	stack  flight.StackID
 }
 
 func (m *Moment) tellMissing() {
@@ -176,6 +171,9 @@ func (m *Moment) Threads(ctx context.Context, visit func(rows []flight.ThreadRow
 		row := flight.ThreadRow{
 			ID: th.ID, Since: m.ticks(th.Since), Blocker: th.Blocker, Waker: th.Waker, Stack: th.Stack, Scope: scope, Mounts: th.Mounts, Pins: th.Pins,
 			Flags: th.Flags, Index: uint32(i), State: th.State, Reason: th.Reason, Carrier: th.Carrier, Limited: th.Limited, Scheduler: th.Scheduler,
+		}
+		if seen, ok := m.seen[th.ID]; ok {
+			row.Seen = m.ticks(seen)
 		}
 		if th.Name != "" {
 			row.Name = flight.NameRef(i + 1)

@@ -230,8 +230,13 @@ func (s *State) shift(by time.Duration) {
 }
 
 func (l *labelsNow) shift(by time.Duration) {
-	if l != nil {
-		l.at -= by
+	if l == nil {
+		return
+	}
+	l.at -= by
+	for i := range l.holds {
+		l.holds[i].Since -= by
+		l.holds[i].Seen -= by
 	}
 }
 

@@ -45,7 +45,9 @@ type Batch struct {
 	// those of its threads. A row without any is of a thread that has none any more. They are read now and then, and so may come after events of the thread. A [Live] has none.
 	Labels   []flight.LabelRow
 	LabelsAt time.Duration // when they were read
-	Lost     uint64        // events that are missing before or among these
+	// Holds are of threads of State and Events that blocked in Go and held their carriers, as they were seen now and then since the batch before; with a State also those that go on. A [Live] has none.
+	Holds []Hold
+	Lost  uint64 // events that are missing before or among these
 }
 
 // An Event is a [flight.Event] with all it came with.

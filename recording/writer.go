@@ -16,6 +16,7 @@ import (
 type Writer struct {
 	arranger
 	labelBook
+	holdBook
 	out     io.Writer
 	info    Info
 	defs    Definitions
@@ -103,6 +104,7 @@ func (w *Writer) WriteBatch(b *Batch) error {
 	}
 	w.Lose(b.Lost)
 	w.Label(b.LabelsAt, b.Labels)
+	w.Hold(b.Holds)
 	for i := range b.Events {
 		e := b.Events[i]
 		e.More = slices.Clone(e.More)
@@ -114,12 +116,12 @@ func (w *Writer) WriteBatch(b *Batch) error {
 	return w.Flush(maxTime)
 }
 
-// Flush writes the pending events that are not after a time, and what was lost. Without either it writes nothing.
+// Flush writes the pending events that are not after a time, what was lost, and who holds its carrier. Without any of these it writes nothing.
 func (w *Writer) Flush(upTo time.Duration) error {
 	if err := w.take(upTo, func(events []Event) error { return w.write(events, 0) }); err != nil {
 		return err
 	}
-	if w.lost > 0 {
+	if w.lost > 0 || len(w.unwritten) > 0 {
 		return w.write(nil, 0)
 	}
 	return nil
@@ -135,6 +137,14 @@ func (w *Writer) CloseAt(until time.Duration) error {
 	}
 	w.until = until
 	return w.write(nil, chunkIsLast)
+}
+
+// labelNow notes the labels and the holds of all threads.
+func (w *Writer) labelNow(l *labelsNow) {
+	if l != nil {
+		w.labelBook.labelNow(l)
+		w.Hold(l.holds)
+	}
 }
 
 // Start writes the state at the beginning, so that there is a recording before anything has happened.
@@ -169,6 +179,11 @@ func (w *Writer) write(events []Event, flags uint16) error {
 	if rows := w.takeLabels(s); len(rows) > 0 {
 		w.part = encodeLabels(w.part[:0], w.read, rows)
 		w.buf = w.deflater.appendSection(w.buf, sectionLabels, w.part)
+	}
+	if all := w.takeHolds(s != nil); len(all) > 0 {
+		w.needs.holds(all)
+		w.part = encodeHolds(w.part[:0], all)
+		w.buf = w.deflater.appendSection(w.buf, sectionHolds, w.part)
 	}
 	if s != nil {
 		w.stateful += len(w.buf) - before
