@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -121,4 +122,49 @@ func TestAReadOfAConnectedSocketFailsWhenADatagramWasRefused(t *testing.T) {
 		}
 		th.Join()
 	})
+}
+
+// What a call of a connected socket gets after an earlier datagram was refused: the same as with package net, call by call.
+func TestARefusedDatagramFailsTheSameCallsAsWithPackageNet(t *testing.T) {
+	calls := func(dial func(network, address string) (net.Conn, error)) (all []string) {
+		p, err := net.ListenPacket("udp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := dial("udp4", p.LocalAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		p.Close()
+		note := func(call string, err error) {
+			what := "done"
+			switch {
+			case errors.Is(err, syscall.ECONNREFUSED):
+				what = "refused"
+			case errors.Is(err, os.ErrDeadlineExceeded):
+				what = "nothing came"
+			case err != nil:
+				what = err.Error()
+			}
+			all = append(all, call+": "+what)
+		}
+		write := func() { _, err := c.Write([]byte("lost")); note("write", err) }
+		read := func() {
+			c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+			_, err := c.Read(make([]byte, 1))
+			note("read", err)
+		}
+		write()
+		write() // has the error of the first, and sends nothing
+		write()
+		read() // has that of the third
+		read()
+		return all
+	}
+	var got []string
+	vthread.Start(func() { got = calls(vnet.Dial) }).Join()
+	if want := calls(net.Dial); !slices.Equal(got, want) || !slices.Contains(want, "write: refused") || !slices.Contains(want, "read: refused") {
+		t.Errorf("got %q, with package net %q; want the same, with a refused read and write", got, want)
+	}
 }
