@@ -8,8 +8,12 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 
+	"github.com/vtscope/vtscope/runtime/sched"
 	"github.com/vtscope/vtscope/runtime/structured"
+	"github.com/vtscope/vtscope/runtime/vsync"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
@@ -22,25 +26,50 @@ type Options struct {
 
 	// Name is the name of the scopes of requests that match no pattern. Empty means "http".
 	Name string
+
+	// Virtual makes the handler start a virtual thread for each request, and wait for it. Else the server's goroutine is the thread, which costs
+	// less, and waits as goroutines wait.
+	Virtual bool
+
+	// Scheduler executes virtual threads. nil means the default.
+	Scheduler sched.Scheduler
+
+	// Limit is how many requests are served at a time. Others wait for their turn, in their order, as threads that dumps show; one whose
+	// context ends meanwhile is answered with status 503. 0 means no limit.
+	Limit int
 }
 
 // Handler returns a handler that calls next for each request on a thread. The thread is in a scope that is named by the request's pattern, and is
 // itself named by method and pattern. The handler returns when next has, and all threads in scopes that next has opened have ended, even if next
 // has not closed them; those that were started in no scope go on.
 //
+// The thread is the server's goroutine itself ([vthread.Builder.Run]), unless [Options] say otherwise. Its scope is that of all requests of the
+// pattern ([structured.Permanent]). It is one of the request's own where it has a place in a tree: if the thread is virtual, if
+// the handler is called in a scope, or if somebody is told of scopes ([structured.OnOpen]), such as traces of OpenTelemetry.
+//
 // The server's context of the request ends when the client has gone or the server is closed; then the thread is interrupted. next gets a copy of
 // the request whose context is the thread's ([vthread.Thread.Context]), derived from the server's: it also ends with the request, and when somebody
 // else interrupts the thread. The forms that next parses, and the pattern, are written to the request that the handler got, too.
 //
-// If next panics, the handler panics with a [*structured.Panic], which has the thread's stack and shows it in the server's log; if it was with
-// [http.ErrAbortHandler], on the thread or one that it has joined in a scope, the handler panics with that. If next calls runtime.Goexit, so does the handler.
+// If next panics, the handler panics with the same value; on a virtual thread with a [*structured.Panic], which has the thread's stack and shows
+// it in the server's log. If it was with [http.ErrAbortHandler], on the thread or one that it has joined in a scope, the handler panics with that. If next
+// calls runtime.Goexit, so does the handler.
 //
-// It panics if next is nil.
+// It panics if next is nil, Limit is negative, or there is a Scheduler for threads that are not virtual.
 func Handler(next http.Handler, o Options) http.Handler {
-	if next == nil {
+	switch {
+	case next == nil:
 		panic("vhttp: nil handler")
+	case o.Limit < 0:
+		panic(fmt.Sprintf("vhttp: limit %d", o.Limit))
+	case o.Scheduler != nil && !o.Virtual:
+		panic("vhttp: a scheduler for threads that are not virtual")
 	}
-	h := &handler{next: next, pattern: o.Pattern, name: cmp.Or(o.Name, "http")}
+	h := &handler{next: next, pattern: o.Pattern, name: cmp.Or(o.Name, "http"), virtual: o.Virtual, on: o.Scheduler}
+	if o.Limit > 0 {
+		h.turns = vsync.NewSemaphore(int64(o.Limit))
+		h.turns.SetName("requests at a time")
+	}
 	if h.pattern == nil {
 		h.pattern = ownPattern
 		if mux, ok := next.(*http.ServeMux); ok {
@@ -59,20 +88,70 @@ type handler struct {
 	next    http.Handler
 	pattern func(*http.Request) string
 	name    string
+	virtual bool
+	on      sched.Scheduler
+	turns   *vsync.Semaphore // nil: no limit
+
+	routes sync.Map // of key to *route
+	count  atomic.Int32
+}
+
+// A route is what requests of one method and pattern have in common.
+type route struct {
+	thread string         // its name
+	scope  *vthread.Scope // of those that have none of their own
+}
+
+type key struct{ method, pattern string }
+
+// maxRoutes is how many routes have a scope: a mistake in [Options.Pattern] does not make scopes without end. The others are of no pattern.
+const maxRoutes = 1 << 10
+
+func (h *handler) route(r *http.Request, pattern string) *route {
+	k := key{known(r.Method), pattern}
+	if v, ok := h.routes.Load(k); ok {
+		return v.(*route)
+	}
+	name := cmp.Or(pattern, h.name)
+	if h.count.Add(1) > maxRoutes {
+		h.count.Add(-1)
+		return &route{threadName(k.method, pattern), structured.Permanent(h.name)}
+	}
+	v, _ := h.routes.LoadOrStore(k, &route{threadName(k.method, pattern), structured.Permanent(name)})
+	return v.(*route)
 }
 
 // ServeHTTP is the server's side.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pattern := h.pattern(r)
-	q := &request{next: h.next, w: w, r: r}
-	fork := func(ctx context.Context) (*structured.Scope, *vthread.Thread) {
-		scope := structured.Open(ctx, cmp.Or(pattern, h.name))
-		return scope, scope.ForkNamed(threadName(r.Method, pattern), q.serve)
+	q := &request{of: h, w: w, r: r}
+	switch b := (vthread.Builder{Context: r.Context()}); {
+	case h.virtual:
+		h.fork(q, pattern)
+	case structured.Alone(r.Context()):
+		at := h.route(r, pattern)
+		b.Name, b.Scope = at.thread, at.scope
+		b.Run(q.adopted)
+	default:
+		defer structured.Open(r.Context(), cmp.Or(pattern, h.name)).Close()
+		b.Name = threadName(known(r.Method), pattern)
+		b.Run(q.adopted)
 	}
-	scope, thread := fork(r.Context())
+}
+
+// fork serves a request on a virtual thread.
+func (h *handler) fork(q *request, pattern string) {
+	fork := func(ctx context.Context) (*structured.Scope, *vthread.Thread) {
+		scope, err := structured.Options{Name: cmp.Or(pattern, h.name), Scheduler: h.on}.Open(ctx)
+		if err != nil {
+			panic(err) // an invariant: these options are right
+		}
+		return scope, scope.ForkNamed(threadName(known(q.r.Method), pattern), q.serve)
+	}
+	scope, thread := fork(q.r.Context())
 	if thread == nil { // the request has ended already; next is told all the same
 		_ = scope.Close()
-		scope, thread = fork(context.WithoutCancel(r.Context()))
+		scope, thread = fork(context.WithoutCancel(q.r.Context()))
 		_ = thread.Interrupt() // it is refused when there is nobody to interrupt
 	}
 	err := end(scope)
@@ -114,16 +193,20 @@ func aborts(p *structured.Panic) bool {
 	}
 }
 
-// threadName is method and pattern. Clients choose the method, so those that net/http does not know are one.
-func threadName(method, pattern string) string {
+// known returns a method, of which clients choose: those that net/http does not know are one.
+func known(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return method
 	case "":
-		method = http.MethodGet
-	default:
-		method = "?"
+		return http.MethodGet
 	}
+	return "?"
+}
+
+// threadName is method and pattern.
+func threadName(method, pattern string) string {
 	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
 		pattern = strings.TrimLeft(pattern[i:], " \t") // it has a method
 	}
@@ -135,10 +218,31 @@ func threadName(method, pattern string) string {
 
 // A request is one on its way through a thread.
 type request struct {
-	next            http.Handler
+	of              *handler
 	w               http.ResponseWriter
 	r               *http.Request
 	began, returned bool // the thread's; the server's side reads them when that has ended
+}
+
+// adopted is the thread's side on the server's own goroutine. No scope interrupts it when the request's context ends.
+func (q *request) adopted() {
+	if q.r.Context().Done() != nil {
+		me := vthread.Current()
+		defer context.AfterFunc(q.r.Context(), func() { _ = me.Interrupt() })()
+	}
+	defer func() {
+		if q.returned {
+			return
+		}
+		v := recover() // the guilty frames stand until this function returns
+		if p, ok := v.(*structured.Panic); ok && aborts(p) {
+			v = http.ErrAbortHandler
+		}
+		if v != nil {
+			panic(v)
+		}
+	}()
+	_ = q.serve()
 }
 
 // serve is the thread's side.
@@ -159,11 +263,20 @@ func (q *request) serve() error {
 			q.log(left)
 			panic(v)
 		case q.returned && left != nil:
+			q.returned = false
 			panic(left)
 		}
 		q.log(left)
 	}()
-	q.next.ServeHTTP(q.w, r)
+	if turns := q.of.turns; turns != nil {
+		if turns.AcquireContext(r.Context(), 1) != nil {
+			http.Error(q.w, "too many requests at a time", http.StatusServiceUnavailable)
+			q.returned = true
+			return nil
+		}
+		defer turns.Release(1)
+	}
+	q.of.next.ServeHTTP(q.w, r)
 	q.returned = true
 	return nil
 }

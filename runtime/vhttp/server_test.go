@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vtscope/vtscope/runtime/vhttp"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
@@ -109,4 +110,11 @@ func onEachProtocol(t *testing.T, test func(t *testing.T, protocol string)) {
 	for _, p := range protocols {
 		t.Run("protocol="+strings.ReplaceAll(p, "/", "-"), func(t *testing.T) { test(t, p) })
 	}
+}
+
+// onEachKind runs a test with handlers whose threads are of each kind.
+func onEachKind(t *testing.T, test func(t *testing.T, o vhttp.Options)) {
+	t.Helper()
+	t.Run("kind=adopted", func(t *testing.T) { test(t, vhttp.Options{}) })
+	t.Run("kind=virtual", func(t *testing.T) { test(t, vhttp.Options{Virtual: true}) })
 }
