@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/structured"
@@ -30,8 +31,35 @@ const (
 // httpPairs counts the pairs of [BenchmarkHTTP], by handler: which of the two comes first alternates.
 var httpPairs = map[string]int{}
 
+// requestRounds counts the rounds of [BenchmarkRequest]: another kind begins each.
+var requestRounds = 0
+
+// requestKinds are the ways in which a server serves: net/http alone, and with package vhttp, by the kind of its threads.
+var requestKinds = []string{"goroutine", "adopted", "virtual"}
+
+// BenchmarkRequest reports the CPU time for a request of a server on the loopback under load, with the recorder, for each way to serve: fresh processes, one right
+// after the other. The handler answers at once, or sleeps for 2 ms as goroutines do.
+func BenchmarkRequest(b *testing.B) {
+	for _, handler := range []string{"plain", "sleeps"} {
+		b.Run("handler="+handler, func(b *testing.B) {
+			sum := map[string]float64{}
+			for range b.N {
+				requestRounds++
+				for i := range requestKinds {
+					kind := requestKinds[(requestRounds+i)%len(requestKinds)]
+					sum[kind] += cpuOfRequest(b, httpRequests, handler, kind, "default")
+				}
+			}
+			for _, kind := range requestKinds {
+				b.ReportMetric(sum[kind]/float64(b.N), kind+"-cpu-ns")
+			}
+			b.ReportMetric(0, "ns/op") // it is mostly the load's
+		})
+	}
+}
+
 // BenchmarkHTTP reports the CPU time for a request of a server on the loopback under load, with the recorder and without: two fresh
-// processes, one right after the other. The load is a process too. A request has a thread in a scope (package vhttp), which answers at once, or forks two
+// processes, one right after the other. The load is a process too. A request has a virtual thread in a scope (package vhttp), which answers at once, or forks two
 // more in a scope of its own, yields, and joins them.
 func BenchmarkHTTP(b *testing.B) {
 	for _, handler := range []string{"plain", "forks"} {
@@ -43,7 +71,7 @@ func BenchmarkHTTP(b *testing.B) {
 					order[0], order[1] = order[1], order[0]
 				}
 				for _, settings := range order {
-					sum[settings] += cpuOfRequest(b, httpRequests, handler, settings)
+					sum[settings] += cpuOfRequest(b, httpRequests, handler, "virtual", settings)
 				}
 			}
 			b.ReportMetric(sum["default"]/float64(b.N), "on-cpu-ns")
@@ -56,9 +84,9 @@ func BenchmarkHTTP(b *testing.B) {
 var addressInLine = regexp.MustCompile(`serving (\S+);`)
 
 // cpuOfRequest is the CPU time of a server's process for each of n requests, in nanoseconds.
-func cpuOfRequest(tb testing.TB, n int, handler, settings string) float64 {
+func cpuOfRequest(tb testing.TB, n int, handler, kind, settings string) float64 {
 	tb.Helper()
-	server, err := startProgram("serving", selfAs(task{What: "serve", Of: handler}, recorderEnv(settings)...))
+	server, err := startProgram("serving", selfAs(task{What: "serve", Of: kind}, recorderEnv(settings)...))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -74,7 +102,7 @@ func cpuOfRequest(tb testing.TB, n int, handler, settings string) float64 {
 }
 
 // serve is a shop's server that tells prices. It ends with its standard input.
-func serve(task) answer {
+func serve(t task) answer {
 	var (
 		lock   vsync.Mutex
 		prices = map[string]int{"tea": 3, "cake": 4}
@@ -98,6 +126,10 @@ func serve(task) answer {
 			return
 		}
 		tell(w, r, sum)
+	})
+	mux.HandleFunc("GET /sleeps/{what}", func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(2 * time.Millisecond)
+		tell(w, r, len(r.PathValue("what")))
 	})
 	mux.HandleFunc("GET /forks/{what}", func(w http.ResponseWriter, r *http.Request) {
 		sum := 0
@@ -128,7 +160,11 @@ func serve(task) answer {
 	}
 	// The CPU time is asked for beside the threads.
 	outer := http.NewServeMux()
-	outer.Handle("/", vhttp.Handler(mux, vhttp.Options{}))
+	if t.Of == "goroutine" {
+		outer.Handle("/", mux)
+	} else {
+		outer.Handle("/", vhttp.Handler(mux, vhttp.Options{Virtual: t.Of == "virtual"}))
+	}
 	outer.HandleFunc("GET /cpu", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, int64(cpu())) })
 	server := &http.Server{Handler: outer}
 	go server.Serve(listener)
@@ -185,11 +221,15 @@ func load(t task) answer {
 }
 
 func TestServersAnswerTheLoad(t *testing.T) {
-	for _, handler := range []string{"plain", "forks"} {
-		for _, settings := range []string{"default", "off"} {
-			if used := cpuOfRequest(t, 80, handler, settings); used <= 0 {
-				t.Errorf("%s, recorder %s: got %v ns of CPU for each request", handler, settings, used)
-			}
+	answers := func(handler, kind, settings string) {
+		if used := cpuOfRequest(t, 80, handler, kind, settings); used <= 0 {
+			t.Errorf("%s, %s, recorder %s: got %v ns of CPU for each request", handler, kind, settings, used)
 		}
+	}
+	answers("forks", "virtual", "default")
+	answers("forks", "virtual", "off")
+	for _, kind := range requestKinds {
+		answers("plain", kind, "default")
+		answers("sleeps", kind, "default")
 	}
 }

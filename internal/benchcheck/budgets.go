@@ -44,6 +44,12 @@ func smaller(name, settings, work string, limit float64) budget {
 	return b
 }
 
+// request is the budget of a request to a server by package vhttp against net/http alone.
+func request(name, handler, kind string, limit float64) budget {
+	of := "Request/handler=" + handler
+	return budget{name, metric(of, kind+"-cpu-ns"), metric(of, "goroutine-cpu-ns"), pair, limit}
+}
+
 // profile is the recorder's part of a work with the settings "profile", which has no limit.
 func profile(name, work string) budget {
 	return budget{name, ns("Recorder/settings=profile/work=" + work), ns("Recorder/settings=off/work=" + work), added, unlimited}
@@ -77,6 +83,10 @@ var budgets = []budget{
 	smaller("  for an event of starts, with profile", "profile", "startjoin", unlimited),
 	{"HTTP server, CPU of a request, recorder's part", metric("HTTP/handler=plain", "on-cpu-ns"), metric("HTTP/handler=plain", "off-cpu-ns"), part, 0.01},
 	{"  of one that forks two threads", metric("HTTP/handler=forks", "on-cpu-ns"), metric("HTTP/handler=forks", "off-cpu-ns"), part, unlimited},
+	request("HTTP server, CPU of a request, adopted / net/http", "plain", "adopted", 1.05),
+	request("  of one that sleeps 2 ms", "sleeps", "adopted", 1.05),
+	request("  on virtual threads / net/http", "plain", "virtual", 1.15),
+	request("  of one that sleeps 2 ms", "sleeps", "virtual", 1.15),
 	{"parked thread beyond a goroutine, depth 1", metric("MemoryPerThread/depth=1/impl=vthread", "B/thread"), metric("MemoryPerThread/depth=1/impl=goroutine", "B/thread"), beyond, 512},
 	{"parked thread beyond a goroutine, depth 20", metric("MemoryPerThread/depth=20/impl=vthread", "B/thread"), metric("MemoryPerThread/depth=20/impl=goroutine", "B/thread"), beyond, 512},
 	{"1,000 threads block 10 ms, 2 carriers", metric("Blocked/impl=vthread", "ms/op"), none, millis, 50},
@@ -170,4 +180,4 @@ var runs = []run{
 var once = run{[]string{"Snapshot", "FirstScreen"}, "5x", 0}
 
 // pairs is done as often as the flag says, in one call, in which the two of a pair alternate.
-var pairs = run{[]string{"HTTP"}, "1x", 0}
+var pairs = run{[]string{"HTTP", "Request"}, "1x", 0}

@@ -16,6 +16,7 @@ var (
 	ratio  = form{func(of, over float64) float64 { return of / over }, func(v float64) string { return fmt.Sprintf("%.2f x", v) }, "ns", false}
 	size   = form{ratio.figure, ratio.print, "B", false}
 	added  = form{func(of, over float64) float64 { return of/over - 1 }, func(v float64) string { return fmt.Sprintf("%+.0f %%", v*100) }, "ns", false}
+	pair   = form{ratio.figure, ratio.print, "ns", true}
 	part   = form{added.figure, func(v float64) string { return fmt.Sprintf("%+.1f %%", v*100) }, "ns", true}
 	beyond = form{func(of, over float64) float64 { return of - over }, func(v float64) string { return fmt.Sprintf("%+.0f B", v) }, "B", false}
 

@@ -18,7 +18,7 @@ import (
 
 func main() {
 	rounds := flag.Int("rounds", 5, "how often each benchmark runs; figures are medians")
-	httpPairs := flag.Int("pairs", 20, "how many pairs of runs tell what the recorder costs an HTTP server, two seconds each; 0: none")
+	httpPairs := flag.Int("pairs", 20, "how many pairs of runs tell what the recorder and threads cost an HTTP server, 20 seconds each; 0: none")
 	strict := flag.Bool("strict", false, "exit 1 when a budget is over")
 	only := flag.String("only", "", "measure just the budgets whose name matches the `expression`")
 	verbose := flag.Bool("v", false, "print what the benchmarks print")
