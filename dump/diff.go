@@ -155,9 +155,9 @@ type GroupChange struct {
 	LongestBefore time.Duration `json:"longest_before_ns"` // wait
 	LongestAfter  time.Duration `json:"longest_after_ns"`
 	// UnknownBefore and UnknownAfter are of how many threads nobody recorded since when they wait; the longest is of the rest, and 0 if that is none.
-	UnknownBefore int `json:"unknown_before,omitempty"`
-	UnknownAfter  int `json:"unknown_after,omitempty"`
-	Examples      []Example     `json:"examples"` // the longest waiting, of the newer snapshot if it has any
+	UnknownBefore int       `json:"unknown_before,omitempty"`
+	UnknownAfter  int       `json:"unknown_after,omitempty"`
+	Examples      []Example `json:"examples"` // the longest waiting, of the newer snapshot if it has any
 }
 
 // DiffOptions says how [DiffOf] compares. The zero value is usable.

@@ -70,6 +70,23 @@ var calls = []struct{ call, reason string }{
 	{"runtime.goroutineProfileWithLabels", "running"},
 }
 
+// A Wait is what a goroutine waits for, as far as its stack shows it.
+type Wait struct {
+	State  flight.State // flight.StateFree: the stack does not show it
+	Reason flight.Reason
+}
+
+// WaitIn returns what a goroutine with a stack waits for, which is known to wait.
+func WaitIn(frames []flight.Frame) Wait {
+	switch reason := guess(frames); reason {
+	case "", "syscall", "running":
+		return Wait{}
+	default:
+		w := waitOf(reason)
+		return Wait{w.state, w.reason}
+	}
+}
+
 // nearTop is how many frames are looked at.
 const nearTop = 8
 

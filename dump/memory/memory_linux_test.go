@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/goroutines"
 	"github.com/vtscope/vtscope/internal/childtest"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/flight/flighttest"
@@ -293,6 +294,73 @@ func TestStacksOfPinnedThreadsAreRightOrMarked(t *testing.T) {
 			}
 			if source != "flight file" && exact == 0 {
 				t.Error("no pinned thread has its stack from memory")
+			}
+		})
+	}
+}
+
+// Goroutines that are threads are shown where they wait, and for what: those that are adopted, and those that were made for a thread.
+func TestGoroutinesThatAreThreadsAreShownWhereTheyWait(t *testing.T) {
+	const each = 4
+	waits := map[string]goroutines.Wait{
+		"locks": {State: flight.StateBlocked, Reason: flight.ReasonLock}, "reads": {State: flight.StateBlocked, Reason: flight.ReasonLock},
+		"meets": {State: flight.StateWaiting, Reason: flight.ReasonCondition}, "gathers": {State: flight.StateWaiting, Reason: flight.ReasonCondition},
+		"receives": {State: flight.StateParked, Reason: flight.ReasonPark}, "selects": {State: flight.StateParked, Reason: flight.ReasonPark},
+		"accepts": {State: flight.StateParked, Reason: flight.ReasonIO},
+	}
+	for source, open := range map[string]func(pid int) *Source{
+		"memory": func(pid int) *Source { return attachTo(t, pid, Options{}) },
+		"stop":   func(pid int) *Source { return attachTo(t, pid, Options{Stop: true}) },
+		"core":   func(pid int) *Source { return openCore(t, gcore(t, pid), "") },
+	} {
+		t.Run(source, func(t *testing.T) {
+			pid := start(t, childtest.Build(t, "./fixtures/parade"), nil, "-drivers", "0", "-threads", "40", "-adopted", strconv.Itoa(each))
+			var wrong []string
+			settled := func() bool {
+				src := open(pid)
+				defer src.Close()
+				s, err := dump.Take(context.Background(), src, dump.Options{Examples: 2 * each})
+				if err != nil {
+					t.Fatal(err)
+				}
+				wrong = nil
+				seen := map[string]int{}
+				for i := range s.Groups {
+					g := &s.Groups[i]
+					if len(g.Examples) == 0 {
+						continue
+					}
+					name := g.Examples[0].Name
+					want, known := waits[name]
+					if !known {
+						if name == "computes" && g.State != flight.StateMounted {
+							wrong = append(wrong, fmt.Sprintf("%d of %s are %v", g.Count, name, g.State))
+						}
+						continue
+					}
+					calls := ""
+					if g.Stack >= 0 {
+						for _, f := range s.Stacks[g.Stack].Frames {
+							calls += f.Func + " "
+						}
+					}
+					if g.State != want.State || g.Reason != want.Reason || !strings.Contains(calls, "main."+name) || g.Wait.Unknown != g.Count || g.Seen != 0 {
+						wrong = append(wrong, fmt.Sprintf("%d of %s are %v %v in %s, for an unknown time: %d", g.Count, name, g.State, g.Reason, calls, g.Wait.Unknown))
+						continue
+					}
+					seen[name] += g.Count
+				}
+				for name := range waits {
+					if seen[name] != 2*each {
+						wrong = append(wrong, fmt.Sprintf("%d of %s are as they should be, want %d", seen[name], name, 2*each))
+					}
+				}
+				return len(wrong) == 0
+			}
+			for deadline := time.Now().Add(time.Minute); !settled(); {
+				if time.Now().After(deadline) {
+					t.Fatal(strings.Join(wrong, "\n"))
+				}
 			}
 		})
 	}

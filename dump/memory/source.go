@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/goroutines"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -22,6 +23,7 @@ type Source struct {
 	missing []string // for ever
 
 	compared map[[2]flight.StackID]bool // see moved
+	waits    map[flight.StackID]goroutines.Wait
 }
 
 // open makes a source of a space that holds a recorder, of a program that was built with the version of Go that its header tells.
@@ -125,6 +127,9 @@ func (s *Source) walk(ctx context.Context, visit func([]flight.ThreadRow)) (torn
 						k.Row.Since = h.Seen
 					}
 				}
+				if w.blocks[k.Row.ID] && onGoroutine(&k.Row) {
+					s.waitsInGo(&k.Row)
+				}
 				if k.Row.State == flight.StateMounted {
 					k.Row.Flags |= dump.StackHolds
 				}
@@ -139,6 +144,21 @@ func (s *Source) walk(ctx context.Context, visit func([]flight.ThreadRow)) (torn
 		s.miss("stacks are as they were recorded: goroutines do not look as those of %s", s.Header().GoVersion)
 	}
 	return torn, moved, outer, err
+}
+
+// waitsInGo makes the row of a thread, whose goroutine waits, one that waits. Since when nobody recorded.
+func (s *Source) waitsInGo(r *flight.ThreadRow) {
+	wait, known := s.waits[r.Stack]
+	if !known {
+		wait = goroutines.WaitIn(s.walker.stacks.untrimmed(r.Stack).Frames)
+		if s.waits == nil {
+			s.waits = map[flight.StackID]goroutines.Wait{}
+		}
+		s.waits[r.Stack] = wait
+	}
+	if wait.State != flight.StateFree {
+		r.State, r.Reason, r.Since, r.Blocker = wait.State, wait.Reason, 0, 0
+	}
 }
 
 // moved reports whether a stack from memory is of another place than one that was recorded.

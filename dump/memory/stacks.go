@@ -62,8 +62,15 @@ func (t *stackTable) stack(id flight.StackID) (s flight.Stack, ok bool) {
 	if id < firstStack || int(id-firstStack) >= len(t.pcs) {
 		return s, false
 	}
+	s = t.untrimmed(id)
+	s.Frames = trim(s.Frames)
+	return s, true
+}
+
+// untrimmed returns a stack of the table with the frames that are the same in every one.
+func (t *stackTable) untrimmed(id flight.StackID) flight.Stack {
 	i := id - firstStack
-	s = flight.Stack{ID: id, PCs: t.pcs[i], Truncated: t.cut[i]}
+	s := flight.Stack{ID: id, PCs: t.pcs[i], Truncated: t.cut[i]}
 	for _, pc := range s.PCs {
 		frames := t.module.frames(pc)
 		if _, found := t.module.find(pc - 1); !found {
@@ -72,8 +79,7 @@ func (t *stackTable) stack(id flight.StackID) (s flight.Stack, ok bool) {
 		}
 		s.Frames = append(s.Frames, frames...)
 	}
-	s.Frames = trim(s.Frames)
-	return s, true
+	return s
 }
 
 const vtscope = "github.com/vtscope/vtscope/runtime/"
