@@ -212,6 +212,8 @@ func (t *waitsTaker) waiterOf(row *flight.ThreadRow, others *Reasons) (w waiter,
 			held.State, held.Reason, held.Stack, held.Blocker, held.Limited = flight.StatePinned, hold.Reason, hold.Stack, 0, false
 			others[min(hold.Reason, flight.ReasonCount-1)]++
 			t.loose.note(&held)
+		} else {
+			t.loose.note(row)
 		}
 	case flight.StateHibernated:
 		others[min(row.Reason, flight.ReasonCount-1)]++

@@ -288,7 +288,7 @@ func (s *Stack) Shown(internal bool) []Frame {
 func noStack(g *Group) string {
 	switch g.State {
 	case flight.StateMounted:
-		return "no stack while it executes"
+		return "no stack while it is mounted"
 	case flight.StateNew:
 		return "not started"
 	case flight.StateRunnable:

@@ -63,6 +63,11 @@ func (l *loose) add(what string) {
 // note counts a blocked thread if a party within the process can block it for ever.
 func (l *loose) note(row *flight.ThreadRow) {
 	switch row.State {
+	case flight.StateMounted:
+		if row.OnGoroutine() {
+			l.add("thread on a goroutine") // it may wait in Go
+		}
+		return
 	case flight.StateParked, flight.StateBlocked, flight.StateWaiting, flight.StatePinned:
 	default:
 		return

@@ -67,6 +67,23 @@ func TestWaitsThatCannotBeJudgedAreCountedByWhatTheyAreFor(t *testing.T) {
 	}
 }
 
+// A goroutine that is a thread may wait in Go while it is mounted: nobody knows.
+func TestThreadsOnGoroutinesMayWaitForWhatCannotBeJudged(t *testing.T) {
+	s := flighttest.Spec{Threads: 5, Thread: func(i int) flighttest.Thread {
+		th := flighttest.Thread{State: flight.StateMounted, Carrier: flight.NoCarrier}
+		if i < 3 {
+			th.Flags = []flight.RecordFlags{flight.RecordAdopted, flight.RecordOnGoroutine, flight.RecordOnOSThread}[i]
+		} else {
+			th.Carrier = flight.CarrierID(i)
+		}
+		return th
+	}}
+	const want = "none found among 0 waits that can be judged; 3 cannot (thread on a goroutine 3: holders unknown)"
+	if got := takeWaits(t, s).JudgedWords(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestADeadlockIsFoundBesideWaitsThatCannotBeJudged(t *testing.T) {
 	s := blind()
 	others := s.Thread

@@ -87,8 +87,8 @@ func TestNoCommandPanicsOnADamagedFile(t *testing.T) {
 				}
 			}
 			t.Logf("VTSCOPE_SEED=%d: %d damaged files, %d calls, %d of them read something", seed, b.n, b.calls, b.read)
-			if (read == 0) != h.refused {
-				t.Errorf("%d commands could read the whole file", read)
+			if read == 0 {
+				t.Error("no command could read the whole file")
 			}
 		})
 	}

@@ -37,9 +37,7 @@ type hostileFile struct {
 	// the damage would end at the header.
 	harm  func(whole []byte, r *rand.Rand) []byte
 	calls [][]string // FILE is the target, DIR a directory
-	// refused reports that no command reads such a file.
-	refused bool
-	share   int // of the time; more for files that are large, and that many commands read
+	share int        // of the time; more for files that are large, and that many commands read
 	// parts reports that documents in the file are printed as they are, so that a damaged one is no
 	// JSON.
 	parts bool
@@ -121,7 +119,6 @@ func hostileFiles(t *testing.T) (all []*hostileFile) {
 		add("jdk "+name, name, read("../../dump/jdk/testdata/"+name), harm(evilJSON), tracesCalls())
 	}
 	add("jdk text", "jdk.txt", read("../../dump/jdk/testdata/shop.txt"), harm(evilText), tracesCalls())
-	all[len(all)-1].refused = true
 
 	log := journal.LogPath(store, 1)
 	add("durable folder", filepath.Join("store", filepath.Base(log)), read(log), harmLog, [][]string{{"durable", "FILE"}, {"durable", "FILE", "--json"}, {"durable", "FILE", "order-3"}, {"durable", "FILE", "order-3", "--json"},

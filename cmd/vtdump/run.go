@@ -122,7 +122,9 @@ func (s *settings) do(ctx context.Context, w world) error {
 	if err != nil {
 		return s.withoutFile(ctx, w, err)
 	}
-	defer r.Close()
+	if s.command != commandThreads {
+		defer r.Close()
+	}
 	switch s.command {
 	case commandScheduler:
 		return s.schedulers(ctx, w, r)
@@ -143,7 +145,9 @@ func (s *settings) do(ctx context.Context, w world) error {
 	case commandRecord:
 		return s.record(ctx, w, r)
 	}
-	return s.threads(ctx, w, r)
+	src := s.withGoroutines(ctx, w, r)
+	defer src.Close()
+	return s.threads(ctx, w, src)
 }
 
 // schedulers prints the schedulers of a process.

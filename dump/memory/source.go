@@ -127,7 +127,7 @@ func (s *Source) walk(ctx context.Context, visit func([]flight.ThreadRow)) (torn
 						k.Row.Since = h.Seen
 					}
 				}
-				if w.blocks[k.Row.ID] && onGoroutine(&k.Row) {
+				if w.blocks[k.Row.ID] && k.Row.OnGoroutine() {
 					s.waitsInGo(&k.Row)
 				}
 				if k.Row.State == flight.StateMounted {

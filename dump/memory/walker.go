@@ -68,7 +68,7 @@ func (w *walker) look(looks []flight.Look) {
 	for i := range looks {
 		k := &looks[i]
 		switch {
-		case k.G != 0 && (w.holdOf(k) != nil || onGoroutine(&k.Row)):
+		case k.G != 0 && (w.holdOf(k) != nil || k.Row.OnGoroutine()):
 			w.order = append(w.order, i)
 		case k.Row.State == flight.StateMounted && w.mounted != nil && k.G != 0:
 			k.Seen = w.mounted(k)
@@ -89,11 +89,6 @@ func (w *walker) look(looks []flight.Look) {
 		w.walk(&looks[at], i)
 	}
 	w.check(looks)
-}
-
-// onGoroutine reports whether a mounted thread executes on a goroutine and not on a carrier: it may wait in an operation of Go's own.
-func onGoroutine(r *flight.ThreadRow) bool {
-	return r.State == flight.StateMounted && r.Carrier == flight.NoCarrier && r.Flags&(flight.RecordOnGoroutine|flight.RecordOnOSThread|flight.RecordAdopted) != 0
 }
 
 // holdOf returns what somebody saw of a thread that blocks in an operation of Go's own and cannot record it, or nil.

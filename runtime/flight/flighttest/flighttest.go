@@ -44,6 +44,7 @@ type Thread struct {
 	Labels  map[string]string
 
 	Scheduler flight.SchedulerID
+	Flags     flight.RecordFlags // such as what executes it
 }
 
 // A Scheduler is a scheduler to record.
@@ -229,7 +230,7 @@ func (f *File) threads(s Spec) {
 		id := flight.ThreadID(i + 1)
 		since := now.Add(-th.Age)
 		rec := f.Recorder.GetRecord()
-		rec.Init(flight.StateNew, id, f.scope(th.Scope), th.Creator, 0, flight.RecordFlags(0).With(th.Scheduler), since)
+		rec.Init(flight.StateNew, id, f.scope(th.Scope), th.Creator, 0, th.Flags.With(th.Scheduler), since)
 		f.Recorder.Emit(since, flight.EventThreadStart, 0, 0, id, uint64(th.Creator))
 		for range th.Mounts {
 			rec.Mounted(since, th.Carrier)
