@@ -369,9 +369,9 @@ export interface GroupChange {
   group: string;
   stack: number;
   longest_before_ns: number;
+  longest_after_ns: number;
   unknown_before?: number;
   unknown_after?: number;
-  longest_after_ns: number;
   examples: Example[];
 }
 
