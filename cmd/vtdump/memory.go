@@ -94,8 +94,8 @@ func (s *settings) withoutFile(ctx context.Context, w world, why error) error {
 	return s.outOf(ctx, w, src)
 }
 
-// withGoroutines returns the memory of a process that has threads on goroutines, where those waits are that they cannot record, and closes r; or r if
-// there are none, or the memory cannot be read, which it says.
+// withGoroutines returns r with what is in memory of the process's threads on goroutines, where those waits are that they cannot record; or r if there are none, or
+// the memory cannot be read, which it says.
 func (s *settings) withGoroutines(ctx context.Context, w world, r *flight.Reader) closer {
 	p := r.Process()
 	if !p.Status.Live() {
@@ -111,12 +111,11 @@ func (s *settings) withGoroutines(ctx context.Context, w world, r *flight.Reader
 	}); n == 0 || err != nil && !errors.Is(err, flight.ErrIncomplete) {
 		return r
 	}
-	src, err := memory.Attach(p.PID, memory.Options{})
+	src, err := memory.Beside(r)
 	if err != nil {
 		fmt.Fprintf(w.stderr, "vtdump: %s on goroutines shown as mounted may wait in Go: %v\n", dump.Count(n, "thread"), err)
 		return r
 	}
-	r.Close()
 	return src
 }
 

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,6 +28,22 @@ func Attach(pid int, o Options) (*Source, error) {
 		p.close()
 	}
 	return src, err
+}
+
+// Beside returns a source of what the flight file of a live process has, and of what threads on goroutines wait for in operations of Go's own, which is in its memory.
+// Errors are those of [Attach], or say why goroutines cannot be read. The source has r from then on: its Close closes r.
+func Beside(r *flight.Reader) (*Source, error) {
+	p, err := openProcess(r.Process().PID)
+	if err != nil {
+		return nil, err
+	}
+	src := open(p, r)
+	if src.walker == nil {
+		p.close()
+		return nil, errors.New(src.missing[0])
+	}
+	src.walker.onGoroutines = true
+	return src, nil
 }
 
 func attach(p *process, o Options) (*Source, error) {

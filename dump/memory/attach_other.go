@@ -5,6 +5,8 @@ package memory
 import (
 	"errors"
 	"fmt"
+
+	"github.com/vtscope/vtscope/runtime/flight"
 )
 
 // Options say how a process is looked at.
@@ -17,6 +19,9 @@ type Options struct {
 func Attach(pid int, _ Options) (*Source, error) {
 	return nil, fmt.Errorf("memory: read process %d: only on Linux: %w", pid, errors.ErrUnsupported)
 }
+
+// Beside is for Linux alone, as [Attach].
+func Beside(r *flight.Reader) (*Source, error) { return Attach(r.Process().PID, Options{}) }
 
 // Cost is "": nothing is disturbed.
 func (s *Source) Cost() string { return "" }

@@ -236,7 +236,8 @@ func TestLayoutsAreThoseOfTheRelease(t *testing.T) {
 			"g": {l.gSelf, sched + offsets["runtime.gobuf.g"]}, "bp": {l.gBP, sched + offsets["runtime.gobuf.bp"]},
 			"syscallsp": {l.gSyscallSP, offsets["runtime.g.syscallsp"]}, "syscallpc": {l.gSyscallPC, offsets["runtime.g.syscallpc"]},
 			"syscallbp": {l.gSyscBP, offsets["runtime.g.syscallbp"]}, "atomicstatus": {l.gStatus, offsets["runtime.g.atomicstatus"]},
-			"procid": {l.mProcID, offsets["runtime.m.procid"]}, "curg": {l.mCurG, offsets["runtime.m.curg"]}, "vdsoSP": {l.mVdsoSP, offsets["runtime.m.vdsoSP"]},
+			"trackingSeq": {l.gSeq, offsets["runtime.g.trackingSeq"]},
+			"procid":      {l.mProcID, offsets["runtime.m.procid"]}, "curg": {l.mCurG, offsets["runtime.m.curg"]}, "vdsoSP": {l.mVdsoSP, offsets["runtime.m.vdsoSP"]},
 			"text": {l.text, offsets["runtime.moduledata.text"]}, "etext": {l.etext, offsets["runtime.moduledata.etext"]},
 			"gofunc": {l.gofunc, offsets["runtime.moduledata.gofunc"]}, "pctab": {l.pctab, offsets["runtime.moduledata.pctab"]}, "ftab": {l.ftab, offsets["runtime.moduledata.ftab"]},
 		} {

@@ -13,6 +13,7 @@ type layout struct {
 	gSP, gPC, gSelf, gBP            int // of sched; gSelf is the goroutine itself: the check that this is a g
 	gSyscallSP, gSyscallPC, gSyscBP int
 	gStatus                         int
+	gSeq                            int // trackingSeq, a byte, which changes whenever the goroutine has run
 
 	mProcID, mCurG, mVdsoSP int // of runtime.m; vdsoPC follows
 
@@ -27,12 +28,12 @@ var layouts = map[int]layout{
 }
 
 var layout125 = layout{
-	gSize:    160,
+	gSize:    192,
 	gStackLo: 0, gStackHi: 8,
 	gM:  48,
 	gSP: 56, gPC: 64, gSelf: 72, gBP: 96,
 	gSyscallSP: 104, gSyscallPC: 112, gSyscBP: 120,
-	gStatus: 144,
+	gStatus: 144, gSeq: 191,
 	mProcID: 64, mCurG: 184, mVdsoSP: 896,
 	text: 176, etext: 184, gofunc: 320, pctab: 80, ftab: 128,
 }

@@ -310,8 +310,19 @@ func TestGoroutinesThatAreThreadsAreShownWhereTheyWait(t *testing.T) {
 	}
 	for source, open := range map[string]func(pid int) *Source{
 		"memory": func(pid int) *Source { return attachTo(t, pid, Options{}) },
-		"stop":   func(pid int) *Source { return attachTo(t, pid, Options{Stop: true}) },
-		"core":   func(pid int) *Source { return openCore(t, gcore(t, pid), "") },
+		"flight file and memory": func(pid int) *Source {
+			r, err := flight.OpenPID(pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src, err := Beside(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return src
+		},
+		"stop": func(pid int) *Source { return attachTo(t, pid, Options{Stop: true}) },
+		"core": func(pid int) *Source { return openCore(t, gcore(t, pid), "") },
 	} {
 		t.Run(source, func(t *testing.T) {
 			pid := start(t, childtest.Build(t, "./fixtures/parade"), nil, "-drivers", "0", "-threads", "40", "-adopted", strconv.Itoa(each))
@@ -363,6 +374,37 @@ func TestGoroutinesThatAreThreadsAreShownWhereTheyWait(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Goroutines that are threads go from one wait to the next: what is shown of one was so.
+func TestStacksOfThreadsOnGoroutinesThatMoveAreNeverMixed(t *testing.T) {
+	pid := start(t, childtest.Build(t, "./fixtures/parade"), nil, "-drivers", "0", "-threads", "40", "-adopted", "2")
+	src := attachTo(t, pid, Options{})
+	seen := map[string]int{}
+	looks := 0
+	for deadline := time.Now().Add(time.Minute); looks < 300 || len(seen) < 2 && time.Now().Before(deadline); looks++ {
+		rows := rowsOf(t, src)
+		for i := range rows {
+			row := &rows[i]
+			if src.ThreadName(*row) != "moves" || row.State != flight.StateParked {
+				continue
+			}
+			s, err := src.Stack(row.Stack)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch got := functions(&s, "main.(*parade).adopt.func8"); {
+			case strings.HasPrefix(got, "main.near main.goesNear main.(*parade).adopt"), strings.HasPrefix(got, "main.far main.goesFar main.(*parade).adopt"):
+				seen[got]++
+			default:
+				t.Errorf("got %s", got)
+			}
+		}
+	}
+	t.Log(seen)
+	if len(seen) < 2 {
+		t.Error("the threads were not seen at both places")
 	}
 }
 

@@ -115,7 +115,9 @@ func (s *Source) walk(ctx context.Context, visit func([]flight.ThreadRow)) (torn
 			k := &block[i]
 			switch {
 			case !k.Seen && suspended(k.Row.State):
-				moved++
+				if !w.onGoroutines {
+					moved++
+				}
 			case k.Stack == 0:
 			case !w.whole(k.Stack):
 				outer++

@@ -12,8 +12,8 @@ import (
 // A walker reads the stacks of threads that wait, from the memory of a process that runs on meanwhile.
 //
 //	W1  A goroutine that waits is left alone by everybody but the garbage collector, which may move its stack.
-//	W2  What was read counts if the goroutine waited before and after, at the same place of the same stack (status, sched, stack), and the
-//	    thread's record did not change meanwhile ([flight.Reader.LookAtThreads]): it has not run in between.
+//	W2  What was read counts if the goroutine waited before and after, at the same place of the same stack (status, sched, stack), has not run in between
+//	    (trackingSeq), and the thread's record did not change meanwhile ([flight.Reader.LookAtThreads]).
 //	W3  Frame pointers lead from frame to frame, always towards the stack's end, and to the function in which all goroutines begin. A stack
 //	    for which that is not so is not one.
 type walker struct {
@@ -36,6 +36,8 @@ type walker struct {
 
 	holds  map[flight.CarrierID]flight.Hold // what the recorder says of threads that block in operations of Go's own
 	blocks map[flight.ThreadID]bool         // of mounted threads whose stack was read: they do not execute
+
+	onGoroutines bool // the threads on goroutines alone are looked at
 
 	stopped bool                      // the process is, or gone: nothing changes
 	mounted func(k *flight.Look) bool // reads the stack of one that executes; nil: nobody does
@@ -68,6 +70,8 @@ func (w *walker) look(looks []flight.Look) {
 	for i := range looks {
 		k := &looks[i]
 		switch {
+		case w.onGoroutines && !k.Row.OnGoroutine():
+			k.Seen = true // nothing to see
 		case k.G != 0 && (w.holdOf(k) != nil || k.Row.OnGoroutine()):
 			w.order = append(w.order, i)
 		case k.Row.State == flight.StateMounted && w.mounted != nil && k.G != 0:
@@ -274,7 +278,7 @@ func (w *walker) check(looks []flight.Look) {
 		}
 		before, after := w.goroutine(i), t.to[p.at:p.at+l.gSize]
 		if !bytes.Equal(before[l.gStackLo:l.gStackHi+8], after[l.gStackLo:l.gStackHi+8]) || !bytes.Equal(before[l.gSP:l.gBP+8], after[l.gSP:l.gBP+8]) ||
-			!bytes.Equal(before[l.gStatus:l.gStatus+4], after[l.gStatus:l.gStatus+4]) {
+			!bytes.Equal(before[l.gStatus:l.gStatus+4], after[l.gStatus:l.gStatus+4]) || before[l.gSeq] != after[l.gSeq] {
 			k.Seen = false
 		}
 	}
