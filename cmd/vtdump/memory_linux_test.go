@@ -64,6 +64,30 @@ func TestAProcessWithoutFlightFileIsReadInMemory(t *testing.T) {
 	}
 }
 
+// What goroutines that are threads wait for is read without being asked for, and where that is not read, nobody says that there is no deadlock.
+func TestThreadsOnGoroutinesAreShownWhereTheyWait(t *testing.T) {
+	pid := parade(t, "-threads", "400", "-drivers", "0", "-adopted", "3")
+	var r result
+	for deadline := time.Now().Add(time.Minute); ; {
+		r = vtdump(t, pid)
+		if strings.Contains(r.errors, "permission denied") {
+			t.Skipf("this process may not read others: %s", r.errors)
+		}
+		if strings.Contains(r.out, "x 3 blocked ?   lock") && strings.Contains(r.out, "main.locks") && strings.Contains(r.out, "main.selects") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("got exit %d, %s\n%s", r.code, r.errors, r.out)
+		}
+	}
+	if r.code != 0 || r.errors != "" {
+		t.Errorf("got exit %d and %q, want nothing to say", r.code, r.errors)
+	}
+	if r := vtdump(t, "check", pid, "--no-deadlock"); r.code != exitUnknown || !strings.Contains(strings.Join(strings.Fields(r.out), " "), "thread on a goroutine") {
+		t.Errorf("check: got exit %d and\n%s", r.code, r.out)
+	}
+}
+
 func TestMemoryIsReadWhenItIsWanted(t *testing.T) {
 	pid := parade(t, "-threads", "400", "-drivers", "0", "-running", "1")
 	r := vtdump(t, pid, "--memory")
