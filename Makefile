@@ -88,7 +88,9 @@ test-main:
 test-nested:
 ifeq ($(PKGS),./...)
 ifneq ($(filter 1/%,$(or $(SHARD),1/1)),)
-	@printf '%s\n' $(nested) | xargs -P 2 -I{} $(GO) test -C {} -timeout 60m -count=1 $(if $(RUN),-run '$(RUN)') ./...
+	@for m in $(nested); do \
+		(cd $$m && $(GO) test -timeout 60m -count=1 $(if $(RUN),-run '$(RUN)') ./...) || exit; \
+	done
 endif
 endif
 

@@ -201,7 +201,7 @@ func TestAUserGoesBackInTime(t *testing.T) {
 
 	b.step("space pauses", func() {
 		b.do(chromedp.KeyEvent(" "))
-		b.until("paused", `document.querySelector("#status").textContent === "PAUSED" && document.querySelector("#moment").dataset.shown`)
+		b.until("paused", `document.querySelector("#status").textContent === "PAUSED" && document.querySelector("#moment")?.dataset.shown && !document.querySelector("#moment").dataset.going`)
 		s := dumpAt(t, d.url, shop, "?at="+b.text(`document.querySelector("#moment").dataset.shown`))
 		b.shows(s)
 		to := b.text(`document.querySelector("#timeline").dataset.to`)
