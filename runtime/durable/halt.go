@@ -32,7 +32,7 @@ func (h *halt) tell(ctx context.Context, t *Thread) error {
 	if h.told == nil {
 		h.told = map[*Thread]bool{}
 	}
-	stands := t.hereLocked() == nil
+	stands := t.hereLocked() == nil || t.mu.sent && t.mu.state == Running // also who was sent is waited for until it has left
 	h.all, h.told[t] = append(h.all, t), stands
 	if stands {
 		t.haltLocked(h.why)

@@ -440,6 +440,37 @@ func TestASignalToAChildOfAThreadThatIsSentIsNotLost(t *testing.T) {
 	}
 }
 
+// Between the moment when it is known that a thread has arrived elsewhere and its end here, its deferred functions execute.
+func TestASignalToAThreadThatWasSentAndStillLeaves(t *testing.T) {
+	leaves, goOn := make(chan bool), make(chan bool)
+	r := durable.NewRegistry()
+	register(t, r, "b", func(th *durable.Thread, _ int) (int, error) {
+		defer func() { close(leaves); <-goOn }() //durable:ok this is what is tested
+		return 0, durable.Move(th, "away", func([]byte) error { return nil })
+	})
+	k := open(t, t.TempDir(), r)
+	th, err := k.Start("one", "b", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-leaves
+	if err := th.Signal("s", 7); err != durable.ErrMoved {
+		t.Errorf("signal: got %v, want %v", err, durable.ErrMoved)
+	}
+	ended, cancel := context.WithCancelCause(context.Background())
+	cancel(errEnough)
+	if _, err := th.ParkAndSerializeContext(ended); err != durable.ErrMoved {
+		t.Errorf("bytes: got %v, want %v", err, durable.ErrMoved)
+	}
+	if err := k.CloseContext(ended); err != nil {
+		t.Errorf("close: the keeper has it no more: %v", err)
+	}
+	close(goOn)
+	if err := th.Join(); err != durable.ErrMoved {
+		t.Errorf("join: got %v, want %v", err, durable.ErrMoved)
+	}
+}
+
 // The process dies while a thread is sent, and perhaps it has arrived: what comes for it then waits until that is known.
 func TestASignalToAThreadThatIsSentAgainWaits(t *testing.T) {
 	dir := t.TempDir()

@@ -91,7 +91,7 @@ func (t *Thread) overLocked() error {
 	switch {
 	case t.mu.state == Done:
 		return ErrDone
-	case t.mu.state == Moved, t.mu.leave == toClose:
+	case t.mu.state == Moved, t.mu.sent, t.mu.leave == toClose: // who was sent may still execute its deferred functions
 		return t.goneLocked()
 	}
 	return nil
