@@ -86,7 +86,7 @@ func TestAMomentOfAThreadThatHoldsItsCarrierIsRightOrMarked(t *testing.T) {
 
 	f := opened(t, rec.out.Bytes())
 	end := f.Info().To.Sub(f.Info().From)
-	const clocks = 2 * time.Millisecond // by which those of the recording and of the test may differ
+	const clocks = 2 * time.Millisecond // how far those of the recording and of the test may differ, and how long a look takes at most
 	held := 0
 	for at := f.Begins(); at < end; at += 7 * time.Millisecond {
 		m := momentOf(t, f, at)

@@ -44,11 +44,11 @@ func (fj *ForkJoin) noteHolds(workers []*worker) {
 		case !w.seen.held:
 			w.seen.work = work{}
 		case w.seen.hold.Thread == 0:
-			_ = w.beginHold(now) || w.beginMonopoly(now)
+			_ = w.beginHold() || w.beginMonopoly(now)
 		case w.seen.hold.Reason == flight.ReasonMonopoly:
 			w.lookAtMonopoly(now)
 		case w.seen.hold.Reason == flight.ReasonPinnedGo:
-			w.lookAgain(now)
+			w.lookAgain()
 		}
 	}
 	d.holding = d.holding[:0]
@@ -61,7 +61,7 @@ func (fj *ForkJoin) noteHolds(workers []*worker) {
 }
 
 // beginHold records the thread that is mounted on w if it blocks in Go.
-func (w *worker) beginHold(now flight.Ticks) bool {
+func (w *worker) beginHold() bool {
 	t, id, g := w.mountedThread()
 	if t == nil || g == 0 && !pins.watched.Load() {
 		return false
@@ -70,12 +70,12 @@ func (w *worker) beginHold(now flight.Ticks) bool {
 		return false // not mounted any more, or in a pinned park, which records itself
 	}
 	var buf [maxHeldFrames]uintptr
-	n, doing := t.blocksInGo(g, buf[:])
+	n, doing, at := t.blocksInGo(g, buf[:])
 	if !blocks(doing) || !w.stillHas(t) {
 		return false
 	}
 	pcs := slices.Clone(buf[:n])
-	w.seen.hold = flight.Hold{Thread: id, Reason: flight.ReasonPinnedGo, Since: now, Stack: flight.Default().StackOf(pcs)}
+	w.seen.hold = flight.Hold{Thread: id, Reason: flight.ReasonPinnedGo, Since: at, Stack: flight.Default().StackOf(pcs)}
 	w.seen.holder, w.seen.at = t, pcs
 	w.waiting.Store(0)
 	w.setHeld(id)
@@ -91,30 +91,30 @@ const maxHeldFrames = 64
 
 // lookAgain finds out whether the thread of w's hold, which has not come to a scheduling point, is where it was. A thread that has gone on may block again
 // before the watchdog looks: another stack tells. Two waits in the same place one after the other are one hold.
-func (w *worker) lookAgain(now flight.Ticks) {
+func (w *worker) lookAgain() {
 	t, _, g := w.mountedThread()
 	if t == nil {
 		return
 	}
 	var buf [maxHeldFrames]uintptr
-	switch n, doing := t.blocksInGo(g, buf[:]); {
+	switch n, doing, at := t.blocksInGo(g, buf[:]); {
 	case doing == coro.DoingUnknown, doing == coro.DoingSyscall && n == 0: // it is not known: what was seen becomes older
 	case !blocks(doing):
-		w.endHold(now)
+		w.endHold(at)
 	case slices.Equal(buf[:n], w.seen.at):
-		w.stillHeld(now)
+		w.stillHeld(at)
 	default:
-		w.endHold(now)
-		w.beginHold(now)
+		w.endHold(at)
+		w.beginHold()
 	}
 }
 
-// stillHeld tells readers that the thread of w's hold was where it was at now.
-func (w *worker) stillHeld(now flight.Ticks) {
+// stillHeld tells readers that the thread of w's hold was found where it was.
+func (w *worker) stillHeld(at flight.Ticks) {
 	w.fj.mu.Lock()
 	defer w.fj.mu.Unlock()
 	if !w.gone {
-		w.ring.StillHeld(now)
+		w.ring.StillHeld(at)
 	}
 }
 
@@ -134,8 +134,21 @@ func (w *worker) stillHas(t *Task) bool {
 }
 
 // blocksInGo looks at what the thread does, stores where in pcs, as far as its frames can be seen, if it [blocks], and returns how many those are. A thread
-// that waits, but does not block, works. g is the goroutine that it began on; 0 where that is not known, and then costs a pass over all routines.
-func (t *Task) blocksInGo(g uintptr, pcs []uintptr) (n int, doing coro.Doing) {
+// that waits, but does not block, works. g is the goroutine that it began on; 0 where that is not known, and then costs a pass over all routines. At is when that was
+// so: a look that took longer than [lookLasts] does not tell, since the watchdog itself may have waited for a processor in the middle of it.
+func (t *Task) blocksInGo(g uintptr, pcs []uintptr) (n int, doing coro.Doing, at flight.Ticks) {
+	at = flight.Now()
+	n, doing = t.blocksWhere(g, pcs)
+	if flight.Now().Sub(at) > lookLasts {
+		return 0, coro.DoingUnknown, at
+	}
+	return n, doing, at
+}
+
+// lookLasts is by how much the time may be wrong at which a thread was seen. A look takes microseconds.
+const lookLasts = time.Millisecond
+
+func (t *Task) blocksWhere(g uintptr, pcs []uintptr) (n int, doing coro.Doing) {
 	chain := coro.Executing(unsafe.Pointer(t), g).Chain()
 	if len(chain) == 0 {
 		return 0, coro.DoingUnknown

@@ -70,7 +70,7 @@ func (w *worker) lookAtMonopoly(now flight.Ticks) {
 	switch doing := k.see(t, g, now); {
 	case blocks(doing):
 		w.endHold(now)
-		w.beginHold(now)
+		w.beginHold()
 	case doing != coro.DoingUnknown:
 		m.look(k)
 		w.seen.hold.Since = before(now, k.sum)
