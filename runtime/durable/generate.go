@@ -123,7 +123,7 @@ func (g *Generator[T]) Next() (v T, ok bool, err error) { return g.NextContext(c
 
 // NextContext is [Generator.Next], and gives up with ctx's cause when ctx ends first. The body goes on: the value that it yields is the one of the next call.
 func (g *Generator[T]) NextContext(ctx context.Context) (v T, ok bool, err error) {
-	if err := g.mu.LockContext(ctx); err != nil {
+	if err := lock(ctx, &g.mu); err != nil {
 		return v, false, err
 	}
 	defer g.mu.Unlock()
@@ -194,7 +194,7 @@ func (g *Generator[T]) ParkAndSerialize() ([]byte, error) {
 
 // ParkAndSerializeContext is [Thread.ParkAndSerializeContext] likewise. If it gives up, Next goes on as if it had not been called.
 func (g *Generator[T]) ParkAndSerializeContext(ctx context.Context) ([]byte, error) {
-	if err := g.mu.LockContext(ctx); err != nil {
+	if err := lock(ctx, &g.mu); err != nil {
 		return nil, err
 	}
 	defer g.mu.Unlock()

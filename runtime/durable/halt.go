@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -90,11 +91,13 @@ func (h *halt) stop(ctx context.Context, t *Thread) error {
 // late adds to the error of a wait what those do who have not left.
 func (h *halt) late(err error) error {
 	first, n, inCall := "", 0, false
+	ctx, cancel := context.WithTimeout(context.Background(), moment) // for all together
+	defer cancel()
 	for _, t := range h.all {
 		if !h.told[t] {
 			continue
 		}
-		if what, calls := t.busyWith(); what != "" {
+		if what, calls := t.busyWith(ctx); what != "" {
 			if n++; n == 1 || calls && !inCall {
 				first, inCall = what, calls
 			}
@@ -109,10 +112,15 @@ func (h *halt) late(err error) error {
 	return fmt.Errorf("%s: %w", first, err)
 }
 
-// busyWith is what a thread does that was told to leave, and whether it is a call; "" if it has left. It does not wait.
-func (t *Thread) busyWith() (what string, calls bool) {
+// busyWith is what a thread does that was told to leave, and whether it is a call; "" if it has left. It waits for its lock until ctx ends.
+func (t *Thread) busyWith(ctx context.Context) (what string, calls bool) {
 	if !t.mu.TryLock() {
-		return fmt.Sprintf("thread %s waits for its store", t.id), false
+		if err := t.mu.LockContext(ctx); err != nil {
+			if errors.Is(err, vthread.ErrInterrupted) {
+				defer vthread.Current().Interrupt() // it is told of that next
+			}
+			return fmt.Sprintf("thread %s waits for its store", t.id), false
+		}
 	}
 	defer t.mu.Unlock()
 	if t.mu.state != Running || t.mu.left == nil {
@@ -171,11 +179,29 @@ func (h *halt) undo() {
 }
 
 // lock takes the lock of a thread, which is held while its store is told something.
-func (t *Thread) lock(ctx context.Context) error {
-	if t.mu.TryLock() {
+func (t *Thread) lock(ctx context.Context) error { return lock(ctx, &t.mu) }
+
+// moment is how long a lock is held at most by one that does not wait for its store, and is given a processor.
+const moment = 20 * time.Millisecond
+
+// lock takes a lock. The end of ctx counts only if it is held for longer than a moment then.
+func lock(ctx context.Context, m interface {
+	TryLock() bool
+	LockContext(context.Context) error
+}) error {
+	if m.TryLock() {
 		return nil
 	}
-	return t.mu.LockContext(ctx)
+	err := m.LockContext(ctx)
+	if err == nil || errors.Is(err, vthread.ErrInterrupted) {
+		return err
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), moment)
+	defer cancel()
+	if late := m.LockContext(last); late == nil || errors.Is(late, vthread.ErrInterrupted) {
+		return late
+	}
+	return err
 }
 
 // haltLocked tells a thread to leave.
