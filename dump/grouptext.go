@@ -34,7 +34,7 @@ func (p *groupPage) print() {
 	p.text(bold, p.process(&g.Process))
 	p.text(plain, "  group ")
 	p.text(bold, g.Key)
-	p.text(plain, "  "+Count(g.Count, "thread")+", "+Count(g.Others, "other"))
+	p.text(plain, "  "+g.Process.Threads(g.Count)+", "+Count(g.Others, "other"))
 	p.endLine()
 	p.trust(&g.Process, max(g.Taken.Sub(g.AsOf), 0), g.Took, g.Complete)
 	p.endLine()

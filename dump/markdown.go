@@ -22,7 +22,7 @@ func Markdown(w io.Writer, s *Snapshot, o MarkdownOptions) error {
 		top = len(s.Groups)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "### %s: %s in %s\n\n", markdown(s.Process.Program), Count(s.Threads, "thread"), Count(s.ScopeCount, "scope"))
+	fmt.Fprintf(&b, "### %s: %s in %s\n\n", markdown(s.Process.Program), s.Process.Threads(s.Threads), Count(s.ScopeCount, "scope"))
 	fmt.Fprintf(&b, "pid %d, %s, %s", s.Process.PID, markdown(s.Process.GoVersion), s.AsOf.UTC().Format("2006-01-02 15:04:05 UTC"))
 	for _, st := range stateOrder {
 		if n := s.States[st]; n > 0 {
@@ -57,7 +57,7 @@ func Markdown(w io.Writer, s *Snapshot, o MarkdownOptions) error {
 		rest += s.Groups[i].Count
 	}
 	if n := len(s.Groups) - top + s.Rest.Groups; rest > 0 {
-		fmt.Fprintf(&b, "\n… %s with %s\n", Count(max(n, 1), "more group"), Count(rest, "thread"))
+		fmt.Fprintf(&b, "\n… %s with %s\n", Count(max(n, 1), "more group"), s.Process.Threads(rest))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

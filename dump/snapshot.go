@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -87,11 +88,19 @@ type Process struct {
 	Ending    string    `json:"ending,omitempty"` // how it ended if it is gone, as far as that is known: exit status, signal, panic
 	LastSeen  time.Time `json:"last_seen"`        // last sign of life; Taken while the process lives
 	File      string    `json:"file,omitempty"`
+	// Kind is what the threads of the snapshot are, if they are none of a runtime that calls them so: "goroutine".
+	Kind string `json:"kind,omitempty"`
 	// Held tells how the process was held while it was looked at: "stopped", or "mounted" for its running threads, one at a time; absent if it was not.
 	Held string `json:"held,omitempty"`
 	// Unseen says what is not seen of a process that lives and has no thread; absent if there are threads, or it was not looked for them.
 	Unseen string `json:"unseen,omitempty"`
 }
+
+// noun is what a thread of the snapshot is called.
+func (p *Process) noun() string { return cmp.Or(p.Kind, "thread") }
+
+// Threads returns a count of threads as it is printed, by what they are called.
+func (p *Process) Threads(n int) string { return Count(n, p.noun()) }
 
 // A Status tells whether a process lives, by a word of [flight.Status].
 type Status string

@@ -29,7 +29,7 @@ type tablePage struct {
 func (p *tablePage) print() {
 	t := p.t
 	p.text(bold, p.process(&t.Process))
-	p.text(plain, "  "+Count(t.Threads, "thread")+" by "+strings.Join(t.By, ", "))
+	p.text(plain, "  "+t.Process.Threads(t.Threads)+" by "+strings.Join(t.By, ", "))
 	p.endLine()
 	p.trust(&t.Process, max(t.Taken.Sub(t.AsOf), 0), t.Took, t.Complete)
 	p.endLine()
@@ -39,8 +39,8 @@ func (p *tablePage) print() {
 	}
 	p.missing(t.Incomplete)
 	p.endLine()
-	p.countCol = max(len(Thousands(t.Threads)), len("threads")) + 1
-	p.right(dim, "threads", p.countCol)
+	p.countCol = max(len(Thousands(t.Threads)), len(t.Process.noun()+"s")) + 1
+	p.right(dim, t.Process.noun()+"s", p.countCol)
 	p.text(dim, "  waits for       "+p.pattern()+"  ")
 	p.text(dim, strings.Join(t.By, ", "))
 	p.endLine()

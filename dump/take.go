@@ -174,6 +174,9 @@ func processOf(r Source, now time.Time) Process {
 	if h, ok := r.(interface{ Held() string }); ok {
 		out.Held = h.Held()
 	}
+	if k, ok := r.(interface{ Kind() string }); ok {
+		out.Kind = k.Kind()
+	}
 	if m, ok := r.(Moment); ok {
 		out.Status, out.LastSeen = StatusRecorded, m.At()
 		if d, ok := r.(interface{ Status() Status }); ok {

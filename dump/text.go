@@ -189,7 +189,7 @@ func (p *page) place() {
 	if len(p.nodes) > 0 {
 		walk(0)
 	}
-	total := len("threads")
+	total := len(p.s.Process.noun() + "s")
 	if len(p.s.Scopes) > 0 {
 		total = max(total, len(Thousands(p.s.Scopes[0].Total)))
 	}
@@ -223,7 +223,7 @@ func (p *page) print() {
 	}
 	p.endLine()
 	p.text(dim, "scope")
-	p.right(dim, "threads", p.countCol)
+	p.right(dim, p.s.Process.noun()+"s", p.countCol)
 	p.right(dim, "own", p.ownCol)
 	p.endLine()
 	var walk func(i int)
@@ -247,7 +247,7 @@ func (p *page) print() {
 	walk(0)
 	if p.more > 0 || p.moreCount > 0 {
 		p.endLine()
-		p.text(dim, p.ellipsis+" "+Count(p.more, "more group")+" with "+Count(p.moreCount, "thread"))
+		p.text(dim, p.ellipsis+" "+Count(p.more, "more group")+" with "+p.s.Process.Threads(p.moreCount))
 		if p.more > p.s.Rest.Groups {
 			p.text(dim, "   (--top "+number(p.f.top+p.more-p.s.Rest.Groups)+" shows them)")
 		}
@@ -265,7 +265,7 @@ func (p *page) bare(scope int) bool {
 func (p *page) header() {
 	s := p.s
 	title := p.process(&s.Process)
-	sizes := "  " + Count(s.Threads, "thread") + " in " + Count(s.ScopeCount, "scope")
+	sizes := "  " + s.Process.Threads(s.Threads) + " in " + Count(s.ScopeCount, "scope")
 	p.text(bold, title)
 	p.text(plain, sizes)
 	var states []lineItem
@@ -287,7 +287,7 @@ func (p *page) header() {
 		p.endLine()
 	}
 	if k := s.Known; k.Groups > 0 {
-		p.text(plain, "known good, hidden: "+Count(k.Groups, "group")+" with "+Count(k.Threads, "thread"))
+		p.text(plain, "known good, hidden: "+Count(k.Groups, "group")+" with "+s.Process.Threads(k.Threads))
 		p.endLine()
 	}
 	p.missing(s.Incomplete)

@@ -10,7 +10,7 @@ import (
 // unseen notes that a live process has no threads. Its goroutines do the work, and flight files do not
 // have those.
 func (p *Process) unseen(threads int) {
-	if threads > 0 || p.Status != StatusRunning && p.Status != StatusStopped {
+	if threads > 0 || p.Kind != "" || p.Status != StatusRunning && p.Status != StatusStopped {
 		return
 	}
 	which := "its goroutines are no threads of vtscope"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/dump/filter"
+	"github.com/vtscope/vtscope/dump/memory"
 	"github.com/vtscope/vtscope/incident"
 	"github.com/vtscope/vtscope/tracing/profile"
 )
@@ -311,6 +312,11 @@ var flags = []flagRow{
 		func(s *settings, _ string) error { s.memory.Mounted = true; return nil }},
 	{"exe", "", "FILE", "the program that left the core file (default: the file it ran from)", inMemory,
 		func(s *settings, v string) error { s.memory.exe = v; return nil }},
+	{"scopes", "", "BY", "of the goroutines of a program without vtscope: the go statements that made them (created, the default), labels of the profiler (labels), or the packages of their functions (package)", inMemory | commandTop,
+		func(s *settings, v string) (err error) {
+			s.memory.scopes, err = word(v, memory.ScopeBys)
+			return
+		}},
 	{"token-file", "", "FILE", "of HOST:PORT: the token, in a file that only you can read (default: VTSCOPE_TOKEN, or the file that VTSCOPE_TOKEN_FILE names)", overNetwork,
 		func(s *settings, v string) error { s.remote.tokenFile = v; return nil }},
 	{"ca", "", "FILE", "of HOST:PORT and NATS-URL: the certificates in PEM that sign the server's (default: the system's)", overNetwork,
@@ -545,54 +551,16 @@ func duration(v string) (time.Duration, error) {
 	return d, nil
 }
 
-func word(v string, words []string) (string, error) {
-	if !slices.Contains(words, v) {
-		return "", fmt.Errorf("want %s or %s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
+func word[T ~string](v string, words []T) (T, error) {
+	if slices.Contains(words, T(v)) {
+		return T(v), nil
 	}
-	return v, nil
-}
-
-// nearest returns the word that is most like s, if one is like it at all.
-func nearest(s string, words []string) string {
-	best, bestDistance := "", 0
-	for _, w := range words {
-		d := distance(s, w)
-		if len(s) >= 2 && strings.HasPrefix(w, s) || sameLetters(s, w) {
-			d = 1
+	most := ""
+	for i, w := range words[:len(words)-1] {
+		if i > 0 {
+			most += ", "
 		}
-		if d <= max(1, len(w)/3) && (best == "" || d < bestDistance) {
-			best, bestDistance = w, d
-		}
+		most += string(w)
 	}
-	return best
-}
-
-func sameLetters(a, b string) bool {
-	x, y := []byte(a), []byte(b)
-	slices.Sort(x)
-	slices.Sort(y)
-	return slices.Equal(x, y)
-}
-
-// distance counts the insertions, deletions and replacements that turn a into b.
-func distance(a, b string) int {
-	if len(a) > 100 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		above := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := above
-			if a[i] != b[j] {
-				cost = 1 + min(above, row[j], row[j+1])
-			}
-			above, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
+	return "", fmt.Errorf("want %s or %s", most, words[len(words)-1])
 }

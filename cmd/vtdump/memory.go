@@ -17,7 +17,8 @@ import (
 type memoryFlags struct {
 	read bool // even if there is a flight file
 	memory.Options
-	exe string // of a core
+	exe    string // of a core
+	scopes memory.ScopeBy
 }
 
 func (f *memoryFlags) any() bool { return f.read || f.Stop || f.Mounted }
@@ -46,7 +47,9 @@ func (s *settings) fromMemory(ctx context.Context, w world) (done bool, err erro
 		if s.memory.any() {
 			return true, usageError{s.target + " is a core file: all of it is memory, and nothing runs", "vtdump " + s.target}
 		}
-		src, err = memory.OpenCore(s.target, s.memory.exe)
+		if src, err = memory.OpenCore(s.target, s.memory.exe); errors.Is(err, flight.ErrNotVtscope) {
+			return true, s.ofGoCore(ctx, w, err)
+		}
 	} else {
 		src, err = s.attach(w)
 	}
@@ -87,11 +90,75 @@ func (s *settings) withoutFile(ctx context.Context, w world, why error) error {
 	if errors.Is(err, flight.ErrPermission) {
 		return s.explainMemory(err)
 	}
+	if errors.Is(err, flight.ErrNotVtscope) {
+		return s.ofGo(ctx, w, pid)
+	}
 	if err != nil {
 		return why
 	}
 	fmt.Fprintf(w.stderr, "vtdump: process %d has no flight file: read in its memory\n", pid)
 	return s.outOf(ctx, w, src)
+}
+
+// ofGo does the command with the goroutines of a process without a recorder.
+func (s *settings) ofGo(ctx context.Context, w world, pid int) error {
+	src, err := memory.AttachGo(pid, s.goroutineOptions())
+	if err != nil {
+		return s.explainMemory(err)
+	}
+	defer src.Close()
+	return s.goroutines(ctx, w, src)
+}
+
+// orGoroutines returns the goroutines of a process that lives and has no thread, or else r.
+func (s *settings) orGoroutines(ctx context.Context, w world, r *flight.Reader) closer {
+	p := r.Process()
+	n := p.Threads
+	if n == 0 && p.Status.Live() {
+		if _, err := r.Threads(ctx, func(rows []flight.ThreadRow) { n += len(rows) }); err != nil {
+			return r
+		}
+	}
+	if n > 0 || !p.Status.Live() {
+		return r
+	}
+	src, err := memory.AttachGo(p.PID, s.goroutineOptions())
+	if err != nil {
+		return r // which says that they are not seen
+	}
+	fmt.Fprintf(w.stderr, "vtdump: process %d has no thread of vtscope: these are its goroutines\n", p.PID)
+	r.Close()
+	return src
+}
+
+// ofGoCore does the command with the goroutines that a process without a recorder had when it died; why says that there is none.
+func (s *settings) ofGoCore(ctx context.Context, w world, why error) error {
+	src, err := memory.OpenGoCore(s.target, s.memory.exe, s.goroutineOptions())
+	if errors.Is(err, memory.ErrNotGo) && strings.Contains(why.Error(), "is cut") {
+		err = why
+	}
+	if err != nil {
+		return s.explainMemory(err)
+	}
+	defer src.Close()
+	return s.goroutines(ctx, w, src)
+}
+
+func (s *settings) goroutineOptions() memory.GoroutineOptions {
+	return memory.GoroutineOptions{Scopes: s.memory.scopes}
+}
+
+// goroutines does the command with goroutines, if they are enough for it.
+func (s *settings) goroutines(ctx context.Context, w world, src *memory.Goroutines) error {
+	switch s.command {
+	case commandThreads:
+		return s.threads(ctx, w, src)
+	case commandCheck:
+		return s.checkLimits(ctx, w, src)
+	case commandTop:
+		return s.live(ctx, w, src)
+	}
+	return hint{fmt.Errorf("%s: a Go program without vtscope: %s needs what its recorder knows", s.target, formOf(s.command).word), "vtdump " + s.target + ", vtdump top " + s.target + ", or vtdump check " + s.target}
 }
 
 // withGoroutines returns r with what is in memory of the process's threads on goroutines, where those waits are that they cannot record; or r if there are none, or
@@ -129,6 +196,13 @@ type closer interface {
 func (s *settings) source(w world) (closer, error) {
 	if memory.IsCore(s.target) {
 		src, err := memory.OpenCore(s.target, s.memory.exe)
+		if errors.Is(err, flight.ErrNotVtscope) {
+			all, err := memory.OpenGoCore(s.target, s.memory.exe, s.goroutineOptions())
+			if err != nil {
+				return nil, s.explainMemory(err)
+			}
+			return all, nil
+		}
 		if err != nil {
 			return nil, s.explainMemory(err)
 		}
@@ -143,6 +217,13 @@ func (s *settings) source(w world) (closer, error) {
 		return nil, err
 	}
 	src, attachErr := memory.Attach(pid, memory.Options{})
+	if errors.Is(attachErr, flight.ErrNotVtscope) {
+		all, err := memory.AttachGo(pid, s.goroutineOptions())
+		if err != nil {
+			return nil, s.explainMemory(err)
+		}
+		return all, nil
+	}
 	if attachErr != nil {
 		return nil, err
 	}
@@ -196,6 +277,9 @@ func (s *settings) explainMemory(err error) error {
 		return hint{named(s.target, err), "a core file of the kernel, of gcore, or of dlv's dump"}
 	case memory.IsCore(s.target) && strings.Contains(err.Error(), "is cut"):
 		return hint{named(s.target, err), "the whole core file: " + s.target + " ends before its segments do; was there room on the disk, and no limit (ulimit -c)?"}
+	case errors.Is(err, memory.ErrNotGo):
+		return hint{named(s.target, err), "vtdump, for a list; of a Go program that says it itself:\n" +
+			"     curl HOST:PORT/debug/pprof/goroutine?debug=2 | vtdump -"}
 	case errors.Is(err, flight.ErrNotVtscope):
 		return hint{named(s.target, err), "vtdump, for a list; in memory a program is found from 0.1 s after its start on, unless it runs with VTSCOPE=off"}
 	case memory.IsCore(s.target) && errors.Is(err, flight.ErrFormat):

@@ -145,7 +145,10 @@ func (s *settings) do(ctx context.Context, w world) error {
 	case commandRecord:
 		return s.record(ctx, w, r)
 	}
-	src := s.withGoroutines(ctx, w, r)
+	src := s.orGoroutines(ctx, w, r)
+	if src == closer(r) {
+		src = s.withGoroutines(ctx, w, r)
+	}
 	defer src.Close()
 	return s.threads(ctx, w, src)
 }

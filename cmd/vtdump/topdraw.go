@@ -117,7 +117,7 @@ func (t *top) head() {
 		t.text(0, 1, t.style("warn"), text)
 	} else {
 		x := t.text(0, 0, t.style("bold"), fmt.Sprintf("%s (pid %d)", s.Process.Program, s.Process.PID))
-		x = t.text(x, 0, t.style(""), fmt.Sprintf("  %s in %s", dump.Count(s.Threads, "thread"), dump.Count(s.ScopeCount, "scope")))
+		x = t.text(x, 0, t.style(""), fmt.Sprintf("  %s in %s", s.Process.Threads(s.Threads), dump.Count(s.ScopeCount, "scope")))
 		x = t.text(x+2, 0, t.style("dim"), s.AsOf.Local().Format("15:04:05")+" in "+dump.Span(s.Took))
 		if s.Process.Status != dump.StatusRunning {
 			x = t.text(x+2, 0, t.style("warn"), "process is "+string(s.Process.Status))

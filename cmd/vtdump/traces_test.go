@@ -47,7 +47,7 @@ func TestGoroutineDumpIsATarget(t *testing.T) {
 	}
 	for _, target := range []string{"-", file} {
 		out, errs, code := reads(t, crash, target)
-		for _, want := range []string{"3 threads in 1 scope", "x 2 parked 12m..13m", `channel "chan receive"`, "main.worker", "worker.go:30", "main.main"} {
+		for _, want := range []string{"3 goroutines in 1 scope", "x 2 parked 12m..13m", `channel "chan receive"`, "main.worker", "worker.go:30", "main.main"} {
 			if code != exitDone || !strings.Contains(out, want) {
 				t.Errorf("%s: got exit %d, %q; want %q in\n%s", target, code, errs, want, out)
 			}
@@ -66,7 +66,7 @@ func TestGoroutineDumpIsATarget(t *testing.T) {
 }
 
 func TestEveryWayOutIsWritten(t *testing.T) {
-	begins := map[string]string{"html": "<!doctype html>", "markdown": "### standard input: 3 threads", "pprof": "\x1f\x8b", "dot": "digraph ", "jdk": "{\n", "jdk1": "{\n", "jdk-text": "0\n"}
+	begins := map[string]string{"html": "<!doctype html>", "markdown": "### standard input: 3 goroutines", "pprof": "\x1f\x8b", "dot": "digraph ", "jdk": "{\n", "jdk1": "{\n", "jdk-text": "0\n"}
 	for _, name := range wayNames(false) {
 		out, errs, code := reads(t, crash, "-", "--format", name)
 		if code != exitDone || begins[name] == "" || !strings.HasPrefix(out, begins[name]) {

@@ -30,7 +30,7 @@ type bunch struct {
 	count  int
 	first  uint64 // the innermost program counter
 	stack  flight.StackID
-	labels []label
+	labels []Label
 	reason string // guessed; "": not known
 }
 
@@ -76,7 +76,7 @@ func (r *reader) profile(b io.Reader) error {
 		}
 		g := bunch{count: int(s.Value[0]), first: s.Location[0].Address, stack: r.out.Intern(frames, false), reason: guess(frames)}
 		for _, key := range slices.Sorted(maps.Keys(s.Label)) {
-			g.labels = append(g.labels, label{key, strings.Join(s.Label[key], ",")})
+			g.labels = append(g.labels, Label{key, strings.Join(s.Label[key], ",")})
 		}
 		all = append(all, g)
 	}

@@ -41,6 +41,11 @@ type reader struct {
 	reasons map[string]roster.More
 }
 
+func newReader(out *roster.Roster) *reader {
+	out.SetKind("goroutine")
+	return &reader{out: out, dump: 1, reasons: map[string]roster.More{}}
+}
+
 // IsDump reports whether a file that begins so may be what [Read] reads: text, or a compressed profile.
 func IsDump(begin []byte) bool {
 	if isProfile(begin) {
@@ -65,7 +70,7 @@ func Read(from io.Reader, o Options) (*roster.Roster, error) {
 	if o.At.IsZero() {
 		o.At = time.Now()
 	}
-	r := &reader{out: roster.New(flight.Process{Program: o.Name, Path: o.File}, o.At), dump: 1, reasons: map[string]roster.More{}}
+	r := newReader(roster.New(flight.Process{Program: o.Name, Path: o.File}, o.At))
 	b := bufio.NewReaderSize(from, maxLine)
 	begin, err := b.Peek(512)
 	if err != nil && err != io.EOF && len(begin) == 0 {
@@ -103,27 +108,27 @@ func (r *reader) more(reason string, w *wait) roster.More {
 	return m
 }
 
-// A label is a label of the profiler.
-type label struct{ key, value string }
+// A Label is a label of Go's profiler.
+type Label struct{ Key, Value string }
 
 // place returns the scope that labels are, and the name of the thread, if they are of one of vtscope's.
-func (r *reader) place(labels []label) (flight.ScopeIndex, string) {
+func (r *reader) place(labels []Label) (flight.ScopeIndex, string) {
 	name := ""
 	for _, l := range labels {
-		if l.key == "vthread" {
-			name = l.value
+		if l.Key == "vthread" {
+			name = l.Value
 		}
 	}
 	for _, l := range labels {
-		if l.key == "scope" {
-			return r.out.Scope(r.top, l.value), name
+		if l.Key == "scope" {
+			return r.out.Scope(r.top, l.Value), name
 		}
 	}
 	at := r.top
-	sort.Slice(labels, func(i, j int) bool { return labels[i].key < labels[j].key })
+	sort.Slice(labels, func(i, j int) bool { return labels[i].Key < labels[j].Key })
 	for _, l := range labels {
-		if l.key != "vthread" {
-			at = r.out.Scope(at, l.key+"="+l.value)
+		if l.Key != "vthread" {
+			at = r.out.Scope(at, l.Key+"="+l.Value)
 		}
 	}
 	return at, name

@@ -199,7 +199,7 @@ func (t *textReader) header(line []byte, at int) bool {
 	if id == 0 {
 		t.head.Name = "g0"
 	}
-	var labels []label
+	var labels []Label
 	if i := strings.Index(what, " labels:{"); i >= 0 {
 		labels = parseLabels(what[i+len(" labels:{"):], ": ", ", ")
 		what = strings.TrimSuffix(what[:i], ",")
@@ -230,7 +230,7 @@ func (t *textReader) header(line []byte, at int) bool {
 }
 
 // parseLabels reads quoted keys and values.
-func parseLabels(s, colon, comma string) (all []label) {
+func parseLabels(s, colon, comma string) (all []Label) {
 	for {
 		key, err := strconv.QuotedPrefix(s)
 		if err != nil || !strings.HasPrefix(s[len(key):], colon) {
@@ -244,7 +244,7 @@ func parseLabels(s, colon, comma string) (all []label) {
 		s = s[len(value):]
 		k, _ := strconv.Unquote(key) // they were looked at
 		v, _ := strconv.Unquote(value)
-		all = append(all, label{k, v})
+		all = append(all, Label{k, v})
 		if !strings.HasPrefix(s, comma) {
 			return all
 		}

@@ -3,8 +3,14 @@ package memory
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/vtscope/vtscope/internal/procfs"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -82,4 +88,55 @@ func attach(p *process, o Options) (*Source, error) {
 		src.walker.mounted = src.walker.executing(hold)
 	}
 	return src, nil
+}
+
+// AttachGo opens the memory of a process of any Go program, for its goroutines. The process is not stopped. Errors match [flight.ErrNoProcess], [ErrNotGo] or, as a
+// [Denied], [flight.ErrPermission].
+func AttachGo(pid int, o GoroutineOptions) (*Goroutines, error) {
+	p, err := openProcess(pid)
+	if err != nil {
+		return nil, err
+	}
+	src, err := newGoroutines(p, o)
+	if err != nil {
+		alive, _ := p.Alive()
+		p.close()
+		if !alive {
+			err = flight.ErrNoProcess
+		}
+		return nil, fmt.Errorf("memory: read process %d: %w", pid, err)
+	}
+	src.alive = func() bool { alive, _ := p.Alive(); return alive }
+	src.clock = monotonic
+	src.status = func() flight.Status {
+		if st, err := procfs.ReadStat(pid); err == nil && (st.State == 'T' || st.State == 't') {
+			return flight.StatusStopped
+		}
+		return flight.StatusRunning
+	}
+	src.process.PID = pid
+	src.process.Exe, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	src.process.Program = filepath.Base(strings.TrimSuffix(src.process.Exe, " (deleted)"))
+	if uids, err := procfs.UIDs(pid); err == nil && len(uids) > 0 {
+		src.process.UID = uids[0]
+	}
+	src.process.Start = startedAt(p.start)
+	return src, nil
+}
+
+// monotonic returns the time of the clock that Go programs use.
+func monotonic() (time.Duration, bool) {
+	var t unix.Timespec
+	err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
+	return time.Duration(t.Nano()), err == nil
+}
+
+// startedAt returns when a process was started, of which /proc has ticks since the machine was.
+func startedAt(ticks uint64) time.Time {
+	const perSecond = 100
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {
+		return time.Time{}
+	}
+	return time.Now().Add(time.Duration(ticks)*(time.Second/perSecond) - time.Duration(t.Nano()))
 }

@@ -23,5 +23,10 @@ func Attach(pid int, _ Options) (*Source, error) {
 // Beside is for Linux alone, as [Attach].
 func Beside(r *flight.Reader) (*Source, error) { return Attach(r.Process().PID, Options{}) }
 
+// AttachGo is for Linux alone, as [Attach].
+func AttachGo(pid int, _ GoroutineOptions) (*Goroutines, error) {
+	return nil, fmt.Errorf("memory: read process %d: only on Linux: %w", pid, errors.ErrUnsupported)
+}
+
 // Cost is "": nothing is disturbed.
 func (s *Source) Cost() string { return "" }

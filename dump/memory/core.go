@@ -423,6 +423,29 @@ func OpenCore(path, exe string) (*Source, error) {
 	return src, nil
 }
 
+// OpenGoCore opens the core file of any Go program, for its goroutines. exe is as that of [OpenCore]. How long goroutines wait is not known. Errors match [ErrNoCore],
+// [ErrNotGo] or those of opening a file.
+func OpenGoCore(path, exe string, o GoroutineOptions) (*Goroutines, error) {
+	c, err := openCoreFile(path, exe)
+	if err != nil {
+		return nil, err
+	}
+	src, err := newGoroutines(c, o)
+	if err != nil {
+		c.close()
+		return nil, fmt.Errorf("memory: read %s: %w", path, err)
+	}
+	src.process.PID, src.process.Path, src.process.Exe = c.pid, path, cmp.Or(c.override, c.exe)
+	src.process.Program = filepath.Base(src.process.Exe)
+	if info, err := c.file.Stat(); err == nil {
+		src.process.LastSeen = info.ModTime()
+	}
+	if c.cut {
+		src.miss("the core is cut: its segments go on behind the end of the file")
+	}
+	return src, nil
+}
+
 func openRecorder(c *core, path string) (*Source, error) {
 	g, err := findRegistry(c)
 	if err != nil {

@@ -7,12 +7,6 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
-// registers are those of an OS thread that unwinding needs.
-type registers struct {
-	pc, sp, bp, lr uint64
-	arm            bool // arm64: return addresses lie where amd64 has none
-}
-
 // executing returns a function that reads the stack of a mounted thread, whose goroutine an OS thread executes. hold stops that one, if it is not
 // stopped, returns its registers, and a function that lets it go on.
 func (w *walker) executing(hold func(tid int) (r registers, release func(), ok bool)) func(k *flight.Look) bool {
@@ -67,14 +61,14 @@ func (w *walker) executes(k *flight.Look, m uint64, r registers) {
 		if at, ok := word(w.space, m+uint64(l.mVdsoSP)); ok && at != 0 {
 			r.pc, _ = word(w.space, m+uint64(l.mVdsoSP)+8)
 			r.sp = at
-			w.byTables(k, r, stack)
+			w.fromTables(k, r, stack)
 			return
 		}
 		r = registers{pc: le.Uint64(g[l.gPC:]), sp: le.Uint64(g[l.gSP:]), bp: le.Uint64(g[l.gBP:]), arm: r.arm}
 		w.byPointers(k, r, stack)
 	default:
 		r.pc++ // it has not called: see module.frames
-		w.byTables(k, r, stack)
+		w.fromTables(k, r, stack)
 	}
 }
 
@@ -103,37 +97,10 @@ func (w *walker) byPointers(k *flight.Look, r registers, stack area) {
 	}
 }
 
-// byTables unwinds from any instruction, by what the compiler says of the sizes of frames: at the beginning and the end of a function, and in one that
-// calls none, frame pointers do not lead to its caller.
-func (w *walker) byTables(k *flight.Look, r registers, stack area) {
-	pcs := w.pcs[:0]
-	defer func() { w.pcs = pcs }()
-	for first := true; len(pcs) < maxDepth; first = false {
-		f, ok := w.stacks.module.find(r.pc - 1)
-		if !ok {
-			return
-		}
-		pcs = append(pcs, r.pc)
-		if w.stacks.begins(r.pc) {
-			break
-		}
-		size, ok := w.stacks.module.value(f.pcsp, f, r.pc-1)
-		if !ok || size < 0 || !stack.has(r.sp) {
-			return
-		}
-		if r.arm {
-			at := r.sp
-			r.sp += uint64(size)
-			if r.pc = r.lr; size > 0 || !first {
-				r.pc, ok = word(w.space, at)
-			}
-		} else {
-			r.pc, ok = word(w.space, r.sp+uint64(size))
-			r.sp += uint64(size) + 8
-		}
-		if !ok {
-			return
-		}
+// fromTables is [unwinder.byTables] for an OS thread's registers.
+func (w *walker) fromTables(k *flight.Look, r registers, stack area) {
+	pcs, ended := w.byTables(w.pcs[:0], r, stack, &span{})
+	if w.pcs = pcs; ended {
+		k.Stack = w.stacks.intern(pcs, len(pcs) >= maxDepth)
 	}
-	k.Stack = w.stacks.intern(pcs, len(pcs) >= maxDepth)
 }

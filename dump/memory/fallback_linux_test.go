@@ -41,7 +41,7 @@ func TestAnUnknownReleaseHasRecordedStacks(t *testing.T) {
 
 func TestAWrongLayoutIsFoundOut(t *testing.T) {
 	pid := start(t, childtest.Build(t, "./fixtures/parade"), private, "-drivers", "0", "-threads", "400")
-	wrong := layout125
+	wrong := layouts[26]
 	wrong.gSelf = 80
 	withLayouts(t, map[int]layout{25: wrong, 26: wrong})
 	src := attachTo(t, pid, Options{})

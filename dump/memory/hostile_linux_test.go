@@ -237,7 +237,11 @@ func TestLayoutsAreThoseOfTheRelease(t *testing.T) {
 			"syscallsp": {l.gSyscallSP, offsets["runtime.g.syscallsp"]}, "syscallpc": {l.gSyscallPC, offsets["runtime.g.syscallpc"]},
 			"syscallbp": {l.gSyscBP, offsets["runtime.g.syscallbp"]}, "atomicstatus": {l.gStatus, offsets["runtime.g.atomicstatus"]},
 			"trackingSeq": {l.gSeq, offsets["runtime.g.trackingSeq"]},
-			"procid":      {l.mProcID, offsets["runtime.m.procid"]}, "curg": {l.mCurG, offsets["runtime.m.curg"]}, "vdsoSP": {l.mVdsoSP, offsets["runtime.m.vdsoSP"]},
+			"goid":        {l.gID, offsets["runtime.g.goid"]}, "waitsince": {l.gSince, offsets["runtime.g.waitsince"]}, "waitreason": {l.gReason, offsets["runtime.g.waitreason"]},
+			"parentGoid": {l.gParent, offsets["runtime.g.parentGoid"]}, "gopc": {l.gMadeAt, offsets["runtime.g.gopc"]}, "startpc": {l.gStart, offsets["runtime.g.startpc"]},
+			"labels": {l.gLabels, offsets["runtime.g.labels"]}, "lockedm": {l.gLockedM, offsets["runtime.g.lockedm"]},
+			"edata": {l.data + 8, offsets["runtime.moduledata.edata"]}, "bss": {l.bss, offsets["runtime.moduledata.bss"]},
+			"procid": {l.mProcID, offsets["runtime.m.procid"]}, "curg": {l.mCurG, offsets["runtime.m.curg"]}, "vdsoSP": {l.mVdsoSP, offsets["runtime.m.vdsoSP"]},
 			"text": {l.text, offsets["runtime.moduledata.text"]}, "etext": {l.etext, offsets["runtime.moduledata.etext"]},
 			"gofunc": {l.gofunc, offsets["runtime.moduledata.gofunc"]}, "pctab": {l.pctab, offsets["runtime.moduledata.pctab"]}, "ftab": {l.ftab, offsets["runtime.moduledata.ftab"]},
 		} {
@@ -249,7 +253,7 @@ func TestLayoutsAreThoseOfTheRelease(t *testing.T) {
 	if _, ok := layoutOf("go1.99.1"); ok {
 		t.Error("an unknown release has a layout")
 	}
-	for _, version := range []string{"go1.25", "go1.26.8", "go1.26rc1 X:nodwarf5"} {
+	for _, version := range []string{"go1.19", "go1.25", "go1.26.8", "go1.26rc1 X:nodwarf5"} {
 		if _, ok := layoutOf(version); !ok {
 			t.Errorf("%s has no layout", version)
 		}

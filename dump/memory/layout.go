@@ -18,33 +18,88 @@ type layout struct {
 	mProcID, mCurG, mVdsoSP int // of runtime.m; vdsoPC follows
 
 	text, etext, gofunc, pctab, ftab int // of runtime.moduledata
+	data, bss                        int // edata and ebss follow
+
+	// What follows is read of programs without a recorder alone.
+	gWhole                                         int // like gSize
+	gID, gSince, gReason                           int // goid, waitsince, waitreason
+	gParent, gMadeAt, gStart                       int // parentGoid (0: there is none), gopc, startpc
+	gLabels, gLockedM                              int
+	labelMap                                       bool // labels are a map, and not a slice
+	magic                                          uint32
+	wrapper                                        uint8 // funcID of functions that the compiler has made
+	functionSize                                   int
+	inlineSize, inlineID, inlineName, inlineParent int // of an inlined call
 }
 
 // layouts has a row for each minor release that is known. A new one: print the offsets from the DWARF of a program that it has built, for amd64 and
 // arm64, and compare; add a row if they are the same, or one of its own. TestLayoutsAreThoseOfTheRelease compares with the release the tests run on.
-var layouts = map[int]layout{
-	25: layout125,
-	26: layout125,
+var layouts = makeLayouts()
+
+// firstRecorded is the first minor release by which programs with a recorder are built.
+const firstRecorded = 25
+
+func makeLayouts() map[int]layout {
+	l := layout{
+		gSize:    192,
+		gStackLo: 0, gStackHi: 8,
+		gM:  48,
+		gSP: 56, gPC: 64, gSelf: 72, gBP: 104,
+		gSyscallSP: 112, gSyscallPC: 120,
+		gStatus: 144, gID: 152, gSince: 168, gReason: 176, gSeq: 189,
+		gLockedM: 232, gMadeAt: 296, gStart: 312, gLabels: 360,
+		mProcID: 72, mCurG: 192,
+		text: 176, etext: 184, gofunc: 304, pctab: 80, ftab: 128, data: 208, bss: 224,
+		wrapper: 21, labelMap: true, magic: 0xfffffff0, functionSize: 40,
+		inlineSize: 20, inlineID: 2, inlineName: 12, inlineParent: 16,
+	}
+	all := map[int]layout{}
+	for minor := 19; minor <= 26; minor++ {
+		switch minor {
+		case 20:
+			l.gofunc, l.functionSize, l.magic = 320, 44, 0xfffffff1
+			l.inlineSize, l.inlineID, l.inlineName, l.inlineParent = 16, 0, 4, 8
+		case 21:
+			l.gSeq, l.gLockedM, l.gParent, l.gMadeAt, l.gStart, l.gLabels = 188, 208, 272, 280, 296, 344
+		case 22:
+			l.gSeq, l.wrapper = 191, 22
+		case 23:
+			l.gSyscBP = 128
+			l.shift(8)
+		case 24:
+			l.labelMap = false
+		case 25:
+			l.shift(-8)
+			l.wrapper = 23
+			l.gBP, l.gSyscallSP, l.gSyscallPC, l.gSyscBP = 96, 104, 112, 120
+			l.mProcID, l.mCurG, l.mVdsoSP = 64, 184, 896
+		case 26:
+			l.gParent, l.gMadeAt, l.gStart, l.gLabels = 280, 288, 304, 352
+		}
+		l.gWhole = l.gLabels + 8
+		all[minor] = l
+	}
+	return all
 }
 
-var layout125 = layout{
-	gSize:    192,
-	gStackLo: 0, gStackHi: 8,
-	gM:  48,
-	gSP: 56, gPC: 64, gSelf: 72, gBP: 96,
-	gSyscallSP: 104, gSyscallPC: 112, gSyscBP: 120,
-	gStatus: 144, gSeq: 191,
-	mProcID: 64, mCurG: 184, mVdsoSP: 896,
-	text: 176, etext: 184, gofunc: 320, pctab: 80, ftab: 128,
+// shift moves what lies behind the place where a field was added.
+func (l *layout) shift(by int) {
+	for _, at := range []*int{&l.gStatus, &l.gID, &l.gSince, &l.gReason, &l.gSeq, &l.gLockedM, &l.gParent, &l.gMadeAt, &l.gStart, &l.gLabels} {
+		*at += by
+	}
 }
 
 // The statuses of a goroutine that matter here.
 const (
-	statusRunnable = 1
-	statusRunning  = 2
-	statusSyscall  = 3
-	statusWaiting  = 4
-	statusScan     = 0x1000 // set while the garbage collector looks at the stack
+	statusRunnable  = 1
+	statusRunning   = 2
+	statusSyscall   = 3
+	statusWaiting   = 4
+	statusDead      = 6
+	statusCopying   = 8 // its stack is being moved
+	statusPreempted = 9
+	statusLeaked    = 10     // it waits, and the collector has found that nobody can wake it
+	statusScan      = 0x1000 // set while the garbage collector looks at the stack
 )
 
 // layoutOf returns the layout for a program that the version of Go has built, as the recorder writes it: "go1.26.8".
@@ -66,4 +121,4 @@ func layoutOf(version string) (layout, bool) {
 }
 
 // knownReleases names the releases in layouts.
-const knownReleases = "Go 1.25 and 1.26"
+const knownReleases = "Go 1.19 to 1.26"

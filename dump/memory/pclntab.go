@@ -23,10 +23,16 @@ type module struct {
 	pcs         uint64
 	functions   uint64 // index and functions, which are relative to it
 	count       uint64
+
+	data, bss area // where the program's variables are
+
+	functionSize                       uint64
+	inlineSize                         int
+	inlineID, inlineName, inlineParent int
+	wrapper                            uint8
 }
 
 const (
-	pclntabMagic = 0xfffffff1 // from Go 1.20 on
 	maxFunctions = 1 << 24
 	maxTries     = 1 << 12 // words that could be the address of the table
 )
@@ -39,7 +45,7 @@ func findModule(s space, l layout) (*module, error) {
 	first := map[uint64]bool{} // words that were looked at
 	scan(s, func(data []byte, address uint64) bool {
 		le := binary.LittleEndian
-		for i := 0; i+l.gofunc+8 <= len(data); i += 8 {
+		for i := 0; i+max(l.gofunc, l.bss+8)+8 <= len(data); i += 8 {
 			header := le.Uint64(data[i:])
 			// A cheap test first: the parts of the table lie behind its header, in this order.
 			names, units := le.Uint64(data[i+8:]), le.Uint64(data[i+32:])
@@ -65,15 +71,16 @@ func findModule(s space, l layout) (*module, error) {
 // readModule checks a moduledata, and is nil if it is none.
 func readModule(memory flight.Memory, l layout, data []byte) *module {
 	le := binary.LittleEndian
-	m := &module{window: window{memory: memory}, header: le.Uint64(data)}
+	m := &module{window: window{memory: memory}, header: le.Uint64(data), functionSize: uint64(l.functionSize), inlineSize: l.inlineSize, inlineID: l.inlineID, inlineName: l.inlineName, inlineParent: l.inlineParent, wrapper: l.wrapper}
 	h := m.bytes(m.header, 72)
-	if len(h) < 72 || le.Uint32(h) != pclntabMagic || h[4] != 0 || h[5] != 0 || h[6] == 0 || h[7] != 8 {
+	if len(h) < 72 || le.Uint32(h) != l.magic || h[4] != 0 || h[5] != 0 || h[6] == 0 || h[7] != 8 {
 		return nil
 	}
 	m.quantum, m.count = uint64(h[6]), le.Uint64(h[8:])
 	m.names, m.units, m.files = m.header+le.Uint64(h[32:]), m.header+le.Uint64(h[40:]), m.header+le.Uint64(h[48:])
 	m.pcs, m.functions = m.header+le.Uint64(h[56:]), m.header+le.Uint64(h[64:])
 	m.text, m.etext, m.gofunc = le.Uint64(data[l.text:]), le.Uint64(data[l.etext:]), le.Uint64(data[l.gofunc:])
+	m.data, m.bss = area{le.Uint64(data[l.data:]), le.Uint64(data[l.data+8:])}, area{le.Uint64(data[l.bss:]), le.Uint64(data[l.bss+8:])}
 	if m.count == 0 || m.count > maxFunctions || m.text == 0 || m.text >= m.etext ||
 		m.names != le.Uint64(data[8:]) || m.pcs != le.Uint64(data[l.pctab:]) || m.functions != le.Uint64(data[l.ftab:]) {
 		return nil
@@ -107,8 +114,6 @@ type function struct {
 	id             uint8
 }
 
-const functionSize = 44
-
 // find returns the function that an address of code is in.
 func (m *module) find(pc uint64) (function, bool) {
 	if pc < m.text || pc >= m.etext || pc-m.text > 1<<32-1 {
@@ -132,15 +137,15 @@ func (m *module) find(pc uint64) (function, bool) {
 		return function{}, false
 	}
 	start, at, ok := m.entry(lo - 1)
-	b := m.bytes(m.functions+uint64(at), functionSize)
-	if !ok || len(b) < functionSize {
+	b := m.bytes(m.functions+uint64(at), int(m.functionSize))
+	if !ok || len(b) < int(m.functionSize) {
 		return function{}, false
 	}
 	le := binary.LittleEndian
 	return function{
 		start: m.text + uint64(start), at: m.functions + uint64(at),
 		name: le.Uint32(b[4:]), pcsp: le.Uint32(b[16:]), pcfile: le.Uint32(b[20:]), pcline: le.Uint32(b[24:]),
-		npcdata: le.Uint32(b[28:]), unit: le.Uint32(b[32:]), id: b[40], nfuncdata: b[43],
+		npcdata: le.Uint32(b[28:]), unit: le.Uint32(b[32:]), id: b[m.functionSize-4], nfuncdata: b[m.functionSize-1],
 	}, true
 }
 
@@ -207,7 +212,7 @@ func (m *module) pcdata(f function, i uint32, pc uint64) (int32, bool) {
 	if i >= f.npcdata {
 		return 0, false
 	}
-	table, ok := m.uint32(f.at + functionSize + 4*uint64(i))
+	table, ok := m.uint32(f.at + m.functionSize + 4*uint64(i))
 	if !ok {
 		return 0, false
 	}
@@ -231,7 +236,6 @@ func (m *module) position(f function, pc uint64) (string, int) {
 const (
 	pcdataInline   = 2
 	funcdataInline = 3
-	inlineSize     = 16
 	maxInlined     = 255
 )
 
@@ -240,7 +244,7 @@ func (m *module) inlineTree(f function) uint64 {
 	if f.nfuncdata <= funcdataInline || f.npcdata > 1<<10 {
 		return 0
 	}
-	offset, ok := m.uint32(f.at + functionSize + 4*(uint64(f.npcdata)+funcdataInline))
+	offset, ok := m.uint32(f.at + m.functionSize + 4*(uint64(f.npcdata)+funcdataInline))
 	if !ok || offset == 1<<32-1 {
 		return 0
 	}
@@ -266,16 +270,20 @@ func (m *module) frames(pc uint64) []flight.Frame {
 			if !ok || i < 0 {
 				break
 			}
-			call := m.bytes(tree+inlineSize*uint64(i), inlineSize)
-			if len(call) < inlineSize {
+			call := m.bytes(tree+uint64(m.inlineSize)*uint64(i), m.inlineSize)
+			if len(call) < m.inlineSize {
 				break
 			}
 			file, line := m.position(f, at)
-			add(m.nameAt(binary.LittleEndian.Uint32(call[4:])), file, line, true)
-			at = f.start + uint64(binary.LittleEndian.Uint32(call[8:]))
+			if call[m.inlineID] != m.wrapper {
+				add(m.nameAt(binary.LittleEndian.Uint32(call[m.inlineName:])), file, line, true)
+			}
+			at = f.start + uint64(binary.LittleEndian.Uint32(call[m.inlineParent:]))
 		}
 	}
-	file, line := m.position(f, at)
-	add(m.nameAt(f.name), file, line, false)
+	if f.id != m.wrapper {
+		file, line := m.position(f, at)
+		add(m.nameAt(f.name), file, line, false)
+	}
 	return slices.Clip(all)
 }

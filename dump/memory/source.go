@@ -46,7 +46,7 @@ func open(s space, r *flight.Reader) *Source {
 		return src
 	}
 	r.NamesFrom(func(flight.Executable) flight.Namer { return &executable{module: m} })
-	src.walker = &walker{space: s, layout: l, stacks: newStackTable(m), nested: map[flight.StackID]bool{}}
+	src.walker = &walker{unwinder: unwinder{space: s, stacks: newStackTable(m)}, layout: l, nested: map[flight.StackID]bool{}}
 	return src
 }
 

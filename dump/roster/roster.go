@@ -28,6 +28,7 @@ const (
 type Roster struct {
 	process flight.Process
 	at      time.Time
+	kind    string
 
 	pack pack
 	near atomic.Pointer[nearBlock] // the block in which a name or a creator was asked for last
@@ -100,6 +101,12 @@ func New(p flight.Process, at time.Time) *Roster {
 
 // Describe replaces what is said of the process, and the moment.
 func (r *Roster) Describe(p flight.Process, at time.Time) { r.process, r.at = p, at }
+
+// SetKind sets what the threads are called, such as "goroutine".
+func (r *Roster) SetKind(kind string) { r.kind = kind }
+
+// Kind returns what the threads are called; "": threads.
+func (r *Roster) Kind() string { return r.kind }
 
 // Miss notes that something is missing, in one short sentence.
 func (r *Roster) Miss(format string, args ...any) {

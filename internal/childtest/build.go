@@ -25,6 +25,8 @@ type variant struct {
 // variants are the programs that tests run beside those of [plain]. make test builds all of them before
 // the tests, whose time limits then bound no builds.
 var variants = []variant{
+	{pkg: "./fixtures/plain", flags: []string{"-ldflags=-s -w", "-trimpath"}},
+	{pkg: "./fixtures/plain", flags: []string{"-buildmode=pie", "-ldflags=-linkmode=external -s -w"}, needs: "gcc"},
 	{pkg: "./fixtures/parade", flags: []string{"-ldflags=-s -w"}},
 	{pkg: "./fixtures/parade", flags: []string{"-trimpath"}},
 	{pkg: "./fixtures/parade", flags: []string{"-ldflags=-buildid="}},

@@ -40,6 +40,7 @@ export interface Process {
   ending?: string;
   last_seen: string;
   file?: string;
+  kind?: string;
   held?: string;
   unseen?: string;
 }

@@ -1,0 +1,189 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// A goroutine is what was read of one.
+type goroutine struct {
+	at             uint64 // address of its g
+	id, parent     uint64
+	status         uint32
+	reason         uint8
+	locked         bool
+	moved          bool // its stack could not be read: it ran between the looks at it
+	since          int64
+	madeAt, starts uint64
+	labels         uint64
+	stack          flight.StackID // 0: none
+}
+
+const (
+	goroutineBatch = 256 // read together: what is read must be still so afterwards
+	goroutineTries = 6
+)
+
+// walk reads all goroutines, but for those that have ended.
+//
+//	G1  A goroutine and the top of its stack count if it is the same afterwards: stack, place, status, id, and the counter of its switches. Else it is read again, a little later.
+//	G2  One that waits, or is in a call of the kernel's, has frame pointers. One that was stopped on its way may have been anywhere in a function: the sizes of frames tell.
+//	G3  Nothing tells the stack of one that executes, but for its OS thread's registers.
+func (p *program) walk(pause func(time.Duration)) ([]goroutine, error) {
+	left, err := p.addresses()
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(left)
+	all := make([]goroutine, 0, len(left))
+	w := goroutineReader{program: p}
+	for try := 1; len(left) > 0; try++ {
+		var again []uint64
+		for from := 0; from < len(left); from += goroutineBatch {
+			for _, g := range w.read(left[from:min(from+goroutineBatch, len(left))]) {
+				switch {
+				case !g.there():
+				case g.moved && try < goroutineTries:
+					again = append(again, g.at)
+				default:
+					all = append(all, g)
+				}
+			}
+		}
+		if left = again; len(left) > 0 {
+			pause(time.Millisecond << try)
+		}
+	}
+	slices.SortFunc(all, func(a, b goroutine) int { return cmp.Compare(a.id, b.id) })
+	return slices.CompactFunc(all, func(a, b goroutine) bool { return a.id == b.id }), nil
+}
+
+// there reports whether it is one, and has not ended.
+func (g *goroutine) there() bool {
+	switch g.status {
+	case statusRunnable, statusRunning, statusSyscall, statusWaiting, statusCopying, statusPreempted, statusLeaked:
+		return g.id != 0
+	}
+	return false
+}
+
+// A goroutineReader reads a batch of goroutines.
+type goroutineReader struct {
+	*program
+	gs    neighbours
+	tops  tops
+	which []int // of the batch, those with a top
+	batch []goroutine
+}
+
+// read reads the goroutines at sorted addresses. What it returns is valid until it is called again.
+func (w *goroutineReader) read(at []uint64) []goroutine {
+	w.gs.size = w.layout.gWhole
+	w.gs.plan(len(at), func(i int) uint64 { return at[i] })
+	w.gs.read(w.space)
+	w.batch, w.which, w.tops.spans = w.batch[:0], w.which[:0], w.tops.spans[:0]
+	for i := range at {
+		g := goroutine{at: at[i]}
+		if b := w.gs.before(i); b != nil {
+			w.fill(&g, b)
+			if sp, _, _, hi, ok := w.place(&g, b); ok {
+				w.tops.plan(sp, hi)
+				w.which = append(w.which, i)
+			} else if g.status != statusRunning {
+				g.moved = true
+			}
+		}
+		w.batch = append(w.batch, g)
+	}
+	w.tops.read(w.space)
+	for j, i := range w.which {
+		w.unwind(&w.batch[i], w.gs.before(i), &w.tops.spans[j])
+	}
+	w.gs.readAgain(w.space)
+	for i := range w.batch {
+		if g := &w.batch[i]; g.stack != 0 && !w.same(g, w.gs.before(i), w.gs.after(i)) {
+			g.stack, g.moved = 0, true
+		}
+	}
+	return w.batch
+}
+
+func (w *goroutineReader) fill(g *goroutine, b []byte) {
+	le := binary.LittleEndian
+	l := &w.layout
+	if le.Uint64(b[l.gSelf:]) != g.at {
+		return // not one yet
+	}
+	g.id, g.status, g.reason = le.Uint64(b[l.gID:]), le.Uint32(b[l.gStatus:])&^statusScan, b[l.gReason]
+	g.since, g.madeAt, g.starts = int64(le.Uint64(b[l.gSince:])), le.Uint64(b[l.gMadeAt:]), le.Uint64(b[l.gStart:])
+	g.labels, g.locked = le.Uint64(b[l.gLabels:]), le.Uint64(b[l.gLockedM:]) != 0
+	if l.gParent != 0 {
+		g.parent = le.Uint64(b[l.gParent:])
+	}
+}
+
+// place returns where a goroutine is that does not execute. bp is 0 where it says nothing.
+func (w *goroutineReader) place(g *goroutine, b []byte) (sp, pc, bp, hi uint64, ok bool) {
+	le := binary.LittleEndian
+	l := &w.layout
+	sp, pc, bp = le.Uint64(b[l.gSP:]), le.Uint64(b[l.gPC:]), le.Uint64(b[l.gBP:])
+	switch g.status {
+	case statusWaiting, statusLeaked:
+	case statusRunnable, statusPreempted:
+		bp = 0 // G2
+	case statusSyscall:
+		if in := le.Uint64(b[l.gSyscallSP:]); in != 0 {
+			sp, pc, bp = in, le.Uint64(b[l.gSyscallPC:]), 0
+			if l.gSyscBP != 0 {
+				bp = le.Uint64(b[l.gSyscBP:])
+			}
+		}
+	default:
+		return sp, pc, bp, hi, false
+	}
+	lo, hi := le.Uint64(b[l.gStackLo:]), le.Uint64(b[l.gStackHi:])
+	return sp, pc, bp, hi, lo < sp && sp < hi && hi-lo <= maxStack && sp%8 == 0
+}
+
+// unwind sets the stack of a goroutine, or moved.
+func (w *goroutineReader) unwind(g *goroutine, b []byte, top *span) {
+	sp, pc, bp, hi, _ := w.place(g, b)
+	ended := false
+	if bp != 0 {
+		w.pcs, ended = w.follow(append(w.pcs[:0], pc), top, sp, hi, bp)
+	} else {
+		w.pcs, ended = w.byTables(w.pcs[:0], registers{pc: pc, sp: sp, arm: w.arm}, area{sp, hi}, top)
+	}
+	if !ended && !w.beginsWith(g) {
+		g.moved = true
+		return
+	}
+	g.stack = w.stacks.intern(w.pcs, len(w.pcs) >= maxDepth)
+}
+
+// beginsWith reports whether the stack that was unwound ends in the function that a goroutine began with: that of a thread of C has nothing below.
+func (w *goroutineReader) beginsWith(g *goroutine) bool {
+	if len(w.pcs) == 0 {
+		return false
+	}
+	f, ok := w.module.find(w.pcs[len(w.pcs)-1] - 1)
+	return ok && f.start == g.starts
+}
+
+// same reports whether a goroutine has not run since it was read (G1).
+func (w *goroutineReader) same(g *goroutine, before, after []byte) bool {
+	if after == nil {
+		return false
+	}
+	le := binary.LittleEndian
+	l := &w.layout
+	equal := func(at, n int) bool { return bytes.Equal(before[at:at+n], after[at:at+n]) }
+	in := g.status != statusSyscall || equal(l.gSyscallSP, 16)
+	return in && equal(l.gStackLo, 16) && equal(l.gSP, l.gBP+8-l.gSP) && equal(l.gID, 8) && before[l.gSeq] == after[l.gSeq] &&
+		(le.Uint32(before[l.gStatus:])^le.Uint32(after[l.gStatus:]))&^statusScan == 0
+}

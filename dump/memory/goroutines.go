@@ -1,0 +1,350 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/goroutines"
+	"github.com/vtscope/vtscope/dump/roster"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// A ScopeBy is what the scopes of goroutines are, which know none themselves.
+type ScopeBy string
+
+const (
+	// ByCreator makes a tree of the go statements: that by which a goroutine was made, below that by which the goroutine was made that executed it.
+	ByCreator ScopeBy = "created"
+	// ByLabels makes them of the labels of Go's profiler.
+	ByLabels ScopeBy = "labels"
+	// ByPackage makes them of the packages of the functions that goroutines begin with.
+	ByPackage ScopeBy = "package"
+)
+
+// ScopeBys are the values of ScopeBy; the first is the default.
+var ScopeBys = []ScopeBy{ByCreator, ByLabels, ByPackage}
+
+// GoroutineOptions say how goroutines are shown. The zero value is usable.
+type GoroutineOptions struct{ Scopes ScopeBy }
+
+// Goroutines are those of any Go program, which need not know of vtscope: they are read in its memory. It is a [dump.Source], whose Scopes takes a new look; what the other methods
+// return is of that look.
+//
+// How long a goroutine waits Go notes when its garbage collector first meets it there. So it waits at least as long as is shown, and where nothing is shown that is not known.
+type Goroutines struct {
+	dump.Source // of the newest look
+	roster      *roster.Roster
+
+	program *program
+	options GoroutineOptions
+	process flight.Process
+	missing []string    // for ever
+	alive   func() bool // nil: of a core file
+	status  func() flight.Status
+	clock   func() (now time.Duration, known bool) // that of Go programs; nil: of a core file
+	places  map[uint64]flight.Frame                // by address of a go statement
+	hidden  map[uint64]bool                        // by the function that a goroutine begins with: whether it is the runtime's own
+}
+
+var _ dump.Source = (*Goroutines)(nil)
+
+// FlightReader returns nil: there is no recorder.
+func (s *Goroutines) FlightReader() *flight.Reader { return nil }
+
+// Process describes the process.
+func (s *Goroutines) Process() flight.Process {
+	p := s.process
+	switch {
+	case s.alive == nil:
+		p.Status = flight.StatusGone
+	case !s.alive():
+		p.Status = flight.StatusGone
+	default:
+		p.Status, p.LastSeen = s.status(), time.Now()
+	}
+	return p
+}
+
+// Kind returns "goroutine".
+func (s *Goroutines) Kind() string { return "goroutine" }
+
+// Scopes takes a new look at the process, and returns the scopes that its goroutines have. Its error matches [flight.ErrIncomplete]. It blocks for about 3 s for a million goroutines.
+func (s *Goroutines) Scopes() ([]flight.ScopeRow, error) {
+	err := s.look()
+	scopes, more := s.Source.Scopes()
+	if err == nil {
+		err = more
+	}
+	return scopes, err
+}
+
+// Threads visits the goroutines. Its error matches [flight.ErrIncomplete] if something is missing.
+func (s *Goroutines) Threads(ctx context.Context, visit func([]flight.ThreadRow)) (torn int, err error) {
+	torn, err = s.Source.Threads(ctx, visit)
+	if missing := s.roster.Incomplete(); len(missing) > 0 && err == nil {
+		err = fmt.Errorf("%w: %s", flight.ErrIncomplete, strings.Join(missing, "; "))
+	}
+	return torn, err
+}
+
+// ThreadDetail returns who created a goroutine.
+func (s *Goroutines) ThreadDetail(index uint32) (flight.ThreadDetail, error) {
+	return s.roster.ThreadDetail(index)
+}
+
+// Close ends the reading of the process.
+func (s *Goroutines) Close() error { return s.program.space.close() }
+
+func newGoroutines(s space, o GoroutineOptions) (*Goroutines, error) {
+	if o.Scopes == "" {
+		o.Scopes = ScopeBys[0]
+	}
+	p, err := findProgram(s)
+	if err != nil {
+		return nil, err
+	}
+	out := &Goroutines{program: p, options: o, places: map[uint64]flight.Frame{}, hidden: map[uint64]bool{}}
+	out.process.GoVersion = p.version
+	out.show(roster.New(out.process, time.Now()))
+	return out, nil
+}
+
+func (s *Goroutines) show(r *roster.Roster) { s.Source, s.roster = r, r }
+
+func (s *Goroutines) miss(what string) { s.missing = append(s.missing, what) }
+
+// look reads the goroutines.
+func (s *Goroutines) look() error {
+	out := roster.New(s.process, time.Now())
+	s.show(out)
+	s.program.stacks = newStackTable(s.program.module)
+	all, err := s.program.walk(time.Sleep)
+	if err != nil {
+		return fmt.Errorf("%w: %w", flight.ErrIncomplete, err)
+	}
+	all = slices.DeleteFunc(all, func(g goroutine) bool { return s.isRuntimes(&g) })
+	b := goroutines.NewBuilder(out)
+	scopes := s.scopes(all, b)
+	now, known := time.Duration(0), false
+	if s.clock != nil {
+		now, known = s.clock()
+	}
+	executing, moved := 0, 0
+	for i := range all {
+		g := &all[i]
+		t := goroutines.Goroutine{Why: s.why(g), Locked: g.locked}
+		t.ID, t.Creator, t.Scope, t.Wait = flight.ThreadID(g.id), flight.ThreadID(g.parent), scopes(i), roster.UnknownWait
+		if g.id == 1 {
+			t.Name = "main"
+		}
+		if wait := now - time.Duration(g.since); known && g.since > 0 && wait >= 0 && wait <= now && (g.status == statusWaiting || g.status == statusLeaked) {
+			t.Wait = wait
+		}
+		switch {
+		case g.moved:
+			moved++
+		case g.stack == 0:
+			executing++
+		default:
+			t.Stack = s.stack(out, g)
+		}
+		b.Add(t)
+	}
+	for _, what := range s.missing {
+		out.Miss("%s", what)
+	}
+	if moved > 0 {
+		out.Miss("%s without a stack: they ran at each look", dump.Count(moved, "goroutine"))
+	}
+	if executing > 0 {
+		out.Miss("%s without a stack: they executed", dump.Count(executing, "goroutine"))
+	}
+	if s.alive != nil && !s.alive() {
+		out.Miss("the process ended while it was read")
+	}
+	return nil
+}
+
+// why returns what a goroutine does, as Go prints it.
+func (s *Goroutines) why(g *goroutine) string {
+	switch g.status {
+	case statusWaiting, statusLeaked:
+		return s.program.reason(g.reason)
+	case statusRunnable:
+		return "runnable"
+	case statusSyscall:
+		return "syscall"
+	case statusPreempted:
+		return "preempted"
+	case statusCopying:
+		return "copystack"
+	}
+	return "running"
+}
+
+// function returns the name of the function at an address, "" if there is none.
+func (s *Goroutines) function(pc uint64) string {
+	f, ok := s.program.module.find(pc)
+	if !ok {
+		return ""
+	}
+	return s.program.module.nameAt(f.name)
+}
+
+// isRuntimes reports whether a goroutine is of Go's runtime, which Go's own dumps leave out, too.
+func (s *Goroutines) isRuntimes(g *goroutine) bool {
+	hidden, known := s.hidden[g.starts]
+	if !known {
+		switch name := s.function(g.starts); name {
+		case "runtime.main", "runtime.corostart", "runtime.handleAsyncEvent":
+		default:
+			hidden = strings.HasPrefix(name, "runtime.")
+		}
+		s.hidden[g.starts] = hidden
+	}
+	return hidden
+}
+
+// made returns the go statement that made a goroutine; ok is false for that of main, and for those of C.
+func (s *Goroutines) made(g *goroutine) (f flight.Frame, ok bool) {
+	if g.madeAt == 0 || g.id == 1 {
+		return f, false
+	}
+	f, known := s.places[g.madeAt]
+	if !known {
+		if all := s.program.module.frames(g.madeAt); len(all) > 0 {
+			f = all[0]
+			f.Func = all[len(all)-1].Func // Go names the function that the calls were inlined into
+			f.Inlined = false
+		}
+		s.places[g.madeAt] = f
+	}
+	return f, f.Func != ""
+}
+
+// stack adds the stack of a goroutine to a roster, as Go prints it: with its go statement.
+func (s *Goroutines) stack(out *roster.Roster, g *goroutine) flight.StackID {
+	h := (uint64(g.stack)<<32 ^ g.madeAt) * 0x9e3779b97f4a7c15
+	return out.InternSum(h, func() ([]flight.Frame, bool) {
+		whole := s.program.stacks.untrimmed(g.stack)
+		frames := slices.DeleteFunc(slices.Clone(whole.Frames), func(f flight.Frame) bool { return isHidden(f.Func) })
+		if len(frames) == 0 {
+			frames = whole.Frames
+		}
+		if f, ok := s.made(g); ok {
+			f.Func = "created by " + f.Func
+			frames = append(frames, f)
+		}
+		return frames, whole.Truncated
+	})
+}
+
+// isHidden reports whether Go's tracebacks leave out a function: what is the runtime's, and not for users.
+func isHidden(name string) bool {
+	rest, ok := strings.CutPrefix(name, "runtime.")
+	return ok && rest != "" && (rest[0] < 'A' || rest[0] > 'Z') || strings.HasPrefix(name, "internal/runtime/")
+}
+
+// scopes returns a function that returns the scope of goroutine i. They are sorted by their ids.
+func (s *Goroutines) scopes(all []goroutine, b *goroutines.Builder) func(i int) flight.ScopeIndex {
+	switch s.options.Scopes {
+	case ByLabels:
+		known := map[uint64]flight.ScopeIndex{}
+		return func(i int) flight.ScopeIndex {
+			at := all[i].labels
+			if at == 0 {
+				return 0
+			}
+			if _, ok := known[at]; !ok {
+				known[at] = b.Place(s.program.labelsAt(at))
+			}
+			return known[at]
+		}
+	case ByPackage:
+		return func(i int) flight.ScopeIndex {
+			if name := packageOf(s.function(all[i].starts)); name != "" {
+				return s.roster.Scope(0, name)
+			}
+			return 0
+		}
+	}
+	t := creators{s: s, all: all, known: make([]flight.ScopeIndex, len(all)), sites: []uint64{0}, above: []flight.ScopeIndex{0}}
+	return t.scope
+}
+
+// packageOf returns the path of the package of a function.
+func packageOf(function string) string {
+	dir, base := path.Split(function)
+	if dot := strings.IndexByte(base, '.'); dot >= 0 {
+		return dir + base[:dot]
+	}
+	return ""
+}
+
+// creators is the tree of go statements.
+type creators struct {
+	s     *Goroutines
+	all   []goroutine
+	known []flight.ScopeIndex // of goroutines, plus 1; 0: not yet
+
+	// By scope.
+	sites []uint64
+	above []flight.ScopeIndex
+}
+
+// scope returns the scope of goroutine i. A goroutine that recursion has made is in the scope of the first.
+func (t *creators) scope(i int) flight.ScopeIndex {
+	var chain []int
+	at := flight.ScopeIndex(0)
+	for {
+		if t.known[i] != 0 {
+			at = t.known[i] - 1
+			break
+		}
+		t.known[i] = 1 // of what lies: a circle ends here
+		chain = append(chain, i)
+		parent, ok := slices.BinarySearchFunc(t.all, t.all[i].parent, func(g goroutine, id uint64) int {
+			switch {
+			case g.id < id:
+				return -1
+			case g.id > id:
+				return 1
+			}
+			return 0
+		})
+		if !ok {
+			break
+		}
+		i = parent
+	}
+	for _, i := range slices.Backward(chain) {
+		at = t.below(at, &t.all[i])
+		t.known[i] = at + 1
+	}
+	return at
+}
+
+// below returns the scope of a goroutine that one of a scope has made.
+func (t *creators) below(above flight.ScopeIndex, g *goroutine) flight.ScopeIndex {
+	f, ok := t.s.made(g)
+	if !ok {
+		return above
+	}
+	for at := above; at != 0; at = t.above[at] {
+		if t.sites[at] == g.madeAt {
+			return at
+		}
+	}
+	at := t.s.roster.Scope(above, f.Func+" "+path.Base(f.File)+":"+strconv.Itoa(f.Line))
+	for int(at) >= len(t.sites) {
+		t.sites, t.above = append(t.sites, 0), append(t.above, 0)
+	}
+	t.sites[at], t.above[at] = g.madeAt, above
+	return at
+}

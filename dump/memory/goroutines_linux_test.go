@@ -1,0 +1,390 @@
+package memory
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/goroutines"
+	"github.com/vtscope/vtscope/internal/childtest"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// A plain is a running fixture.
+type plain struct {
+	pid int
+	ask func() string // for its goroutines, as Go prints them
+}
+
+func startPlain(t testing.TB, program string, args ...string) plain {
+	t.Helper()
+	c := exec.Command(program, args...)
+	c.Stderr = os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		c.Process.Kill()
+		c.Wait() // how it ended does not matter
+	})
+	lines := bufio.NewReader(out)
+	first, err := lines.ReadString('\n')
+	pid := regexp.MustCompile(`pid (\d+)`).FindStringSubmatch(first)
+	if err != nil || pid == nil {
+		t.Fatalf("%s: %q, %v", program, first, err)
+	}
+	p := plain{pid: c.Process.Pid}
+	p.ask = func() string {
+		t.Helper()
+		fmt.Fprintln(in)
+		var all strings.Builder
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			if line == "end\n" {
+				return all.String()
+			}
+			all.WriteString(line)
+		}
+	}
+	return p
+}
+
+// told is what a dump tells of a goroutine, but for times.
+type told struct{ State, For, Creator, Stack string }
+
+// tell reads a source, by the ids of goroutines.
+func tell(t testing.TB, src interface {
+	dump.Source
+	ThreadDetail(uint32) (flight.ThreadDetail, error)
+}) map[flight.ThreadID]told {
+	t.Helper()
+	if _, err := src.Scopes(); err != nil {
+		t.Fatal(err)
+	}
+	all := map[flight.ThreadID]told{}
+	var rows []flight.ThreadRow
+	if _, err := src.Threads(t.Context(), func(some []flight.ThreadRow) { rows = append(rows, some...) }); err != nil && !errors.Is(err, flight.ErrIncomplete) {
+		t.Fatal(err)
+	}
+	names := map[flight.Blocker]string{}
+	blockers, _ := src.Blockers()
+	for _, b := range blockers {
+		names[b.Blocker] = b.Name
+	}
+	for _, r := range rows {
+		d, err := src.ThreadDetail(r.Index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[r.ID] = told{fmt.Sprint(r.State, " ", r.Reason), names[r.Blocker], fmt.Sprint(d.Creator), stackText(t, src, r.Stack)}
+	}
+	return all
+}
+
+func stackText(t testing.TB, src dump.Source, id flight.StackID) string {
+	if id == 0 {
+		return ""
+	}
+	stack, err := src.Stack(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s strings.Builder
+	for _, f := range stack.Frames {
+		fmt.Fprintf(&s, "%s %s:%d\n", f.Func, f.File, f.Line)
+	}
+	return s.String()
+}
+
+// compare holds what is in memory against what the program itself says.
+func (p plain) compare(t *testing.T, o GoroutineOptions) *Goroutines {
+	t.Helper()
+	src, err := AttachGo(p.pid, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	var got, want map[flight.ThreadID]told
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // until those that are about to wait do
+		text, err := goroutines.Read(strings.NewReader(p.ask()), goroutines.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got = tell(t, text), tell(t, src)
+		for _, m := range []map[flight.ThreadID]told{want, got} {
+			delete(m, 1) // main prints the text, and then reads
+		}
+		if maps.Equal(got, want) {
+			return src
+		}
+		if time.Now().After(deadline) {
+			break
+		}
+	}
+	t.Fatal(different(got, want))
+	return nil
+}
+
+// different tells how what was read differs, by an example.
+func different(got, want map[flight.ThreadID]told) string {
+	for id := range want {
+		if got[id] != want[id] {
+			return fmt.Sprintf("of %d goroutines, want %d; goroutine %d: got\n%+v\nwant\n%+v", len(got), len(want), id, got[id], want[id])
+		}
+	}
+	return fmt.Sprintf("got %d goroutines, want %d", len(got), len(want))
+}
+
+func TestGoroutinesOfAnyProgramAreAsGoItselfSays(t *testing.T) {
+	for _, flags := range [][]string{nil, {"-ldflags=-s -w", "-trimpath"}, {"-buildmode=pie", "-ldflags=-linkmode=external -s -w"}} {
+		t.Run(strings.Join(append([]string{"build"}, flags...), " "), func(t *testing.T) {
+			if strings.Contains(fmt.Sprint(flags), "external") {
+				if _, err := exec.LookPath("gcc"); err != nil {
+					t.Skipf("no C compiler to link with: %v", err)
+				}
+			}
+			p := startPlain(t, childtest.Build(t, "./fixtures/plain", flags...), "-each", "40")
+			src := p.compare(t, GoroutineOptions{})
+			process := src.Process()
+			if process.PID != p.pid || process.Program != "plain" || process.Status != flight.StatusRunning || !strings.HasPrefix(process.GoVersion, "go1.") ||
+				time.Since(process.Start) > time.Hour || time.Until(process.Start) > time.Second {
+				t.Errorf("got %+v", process)
+			}
+		})
+	}
+}
+
+// What each release of Go keeps where is known from its binaries alone: so they are built, and compared. A toolchain is 70 MB.
+func TestGoroutinesOfEachReleaseAreAsGoItselfSays(t *testing.T) {
+	releases := strings.Fields(os.Getenv("VTSCOPE_GO_RELEASES"))
+	if len(releases) == 0 {
+		t.Skip("VTSCOPE_GO_RELEASES names no releases, such as 1.19.13 1.24.13: each is a download")
+	}
+	for _, release := range releases {
+		t.Run(release, func(t *testing.T) {
+			dir := t.TempDir()
+			var files []string
+			sources, err := filepath.Glob("../../fixtures/plain/*.go")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range sources {
+				text, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, filepath.Base(path)), text, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				files = append(files, filepath.Base(path))
+			}
+			if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module plain\n\ngo 1.19\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			program := filepath.Join(dir, "plain")
+			b := exec.Command("go", append([]string{"build", "-o", program}, files...)...)
+			b.Dir, b.Env = dir, append(os.Environ(), "GOTOOLCHAIN=go"+release, "GOFLAGS=", "CGO_ENABLED=0")
+			if out, err := b.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			src := startPlain(t, program, "-each", "40").compare(t, GoroutineOptions{})
+			if v := src.Process().GoVersion; v != "go"+release {
+				t.Errorf("got version %q, want go%s", v, release)
+			}
+		})
+	}
+}
+
+// scopesOf returns the paths of scopes with the number of goroutines in each.
+func scopesOf(t *testing.T, src *Goroutines) map[string]int {
+	t.Helper()
+	scopes, err := src.Scopes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var name func(i flight.ScopeIndex) string
+	name = func(i flight.ScopeIndex) string {
+		if i == 0 {
+			return ""
+		}
+		return name(scopes[i].Parent) + "/" + scopes[i].Name
+	}
+	all := map[string]int{}
+	if _, err := src.Threads(t.Context(), func(rows []flight.ThreadRow) {
+		for i := range rows {
+			all[name(rows[i].Scope)]++
+		}
+	}); err != nil && !errors.Is(err, flight.ErrIncomplete) {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestScopesOfGoroutines(t *testing.T) {
+	p := startPlain(t, childtest.Build(t, "./fixtures/plain"), "-each", "5")
+	for _, c := range []struct {
+		by   ScopeBy
+		want map[string]int
+	}{
+		{ByLabels, map[string]int{"/route=/cart/tenant=a b": 5}},
+		{ByPackage, map[string]int{"/main": 85}},
+		{ByCreator, map[string]int{"": 1, "/main.main main.go/main.makes main.go": 5}},
+	} {
+		t.Run(string(c.by), func(t *testing.T) {
+			got := map[string]int{}
+			line := regexp.MustCompile(`:\d+`)
+			for name, n := range scopesOf(t, p.compare(t, GoroutineOptions{Scopes: c.by})) {
+				got[line.ReplaceAllString(name, "")] += n
+			}
+			for name, n := range c.want {
+				if got[name] < n {
+					t.Errorf("got %d in %q, want %d; all: %v", got[name], name, n, slices.Sorted(maps.Keys(got)))
+				}
+			}
+		})
+	}
+}
+
+func TestHowLongGoroutinesWaitIsAtLeastWhatGoHasNoted(t *testing.T) {
+	p := startPlain(t, childtest.Build(t, "./fixtures/plain"))
+	src := p.compare(t, GoroutineOptions{})
+	known, all := 0, 0
+	began := src.Process().Start
+	if _, err := src.Threads(t.Context(), func(rows []flight.ThreadRow) {
+		for i := range rows {
+			all++
+			if rows[i].Since != 0 {
+				known++
+				if since := src.Time(rows[i].Since); since.Before(began.Add(-time.Second)) || since.After(time.Now()) {
+					t.Errorf("goroutine %d waits since %v, which is not between its process's start and now", rows[i].ID, since)
+				}
+			}
+		}
+	}); err != nil && !errors.Is(err, flight.ErrIncomplete) {
+		t.Fatal(err)
+	}
+	if known == all {
+		t.Errorf("of all %d it is known since when they wait, before the garbage collector has seen them", all)
+	}
+}
+
+// Goroutines hand values on at full speed, each from calls of its own family: a stack of two families would be wrong.
+func TestStacksOfGoroutinesThatSwitchAreNeverMixed(t *testing.T) {
+	looks := 20
+	if n, err := strconv.Atoi(os.Getenv("VTSCOPE_LOOKS")); err == nil {
+		looks = n
+	}
+	p := startPlain(t, childtest.Build(t, "./fixtures/plain"), "-turn")
+	src, err := AttachGo(p.pid, GoroutineOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	families := regexp.MustCompile(`main\.(red|blue|green|white)`)
+	exact, places := 0, map[string]bool{}
+	for range looks {
+		for id, g := range tell(t, src) {
+			if g.Stack == "" {
+				continue
+			}
+			first := ""
+			for _, m := range families.FindAllStringSubmatch(g.Stack, -1) {
+				if first == "" {
+					first = m[1]
+				}
+				if m[1] != first {
+					t.Fatalf("goroutine %d: calls of two families:\n%s", id, g.Stack)
+				}
+			}
+			if first == "" {
+				continue
+			}
+			exact++
+			places[g.Stack] = true
+			if !strings.Contains(g.Stack, "main."+first+"First") {
+				t.Fatalf("goroutine %d: the stack does not begin where its family does:\n%s", id, g.Stack)
+			}
+		}
+	}
+	if exact < looks*100 || len(places) < 10 {
+		t.Errorf("%d stacks in %d places of 400 goroutines in %d looks: what is tested?", exact, len(places), looks)
+	}
+}
+
+func TestAProcessWhoseGoroutinesCannotBeReadTellsWhy(t *testing.T) {
+	c := exec.Command("sleep", "60")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { c.Process.Kill(); c.Wait() }()
+	if _, err := AttachGo(c.Process.Pid, GoroutineOptions{}); !errors.Is(err, ErrNotGo) {
+		t.Errorf("a program of C: got %v, want %v", err, ErrNotGo)
+	}
+	p := startPlain(t, childtest.Build(t, "./fixtures/plain"))
+	src := p.compare(t, GoroutineOptions{})
+	process, err := os.FindProcess(p.pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process.Kill()
+	for deadline := time.Now().Add(time.Minute); src.Process().Status != flight.StatusGone; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it is not gone")
+		}
+	}
+	if _, err := src.Scopes(); !errors.Is(err, flight.ErrIncomplete) {
+		t.Errorf("a process that has died: got %v, want %v", err, flight.ErrIncomplete)
+	}
+	if _, err := AttachGo(p.pid, GoroutineOptions{}); !errors.Is(err, flight.ErrNoProcess) {
+		t.Errorf("a process that has died: got %v, want %v", err, flight.ErrNoProcess)
+	}
+}
+
+func TestGoroutinesInACoreFile(t *testing.T) {
+	if _, err := exec.LookPath("gcore"); err != nil {
+		t.Skipf("no gcore: %v", err)
+	}
+	p := startPlain(t, childtest.Build(t, "./fixtures/plain"))
+	live := p.compare(t, GoroutineOptions{})
+	base := filepath.Join(t.TempDir(), "core")
+	if out, err := exec.Command("gcore", "-o", base, strconv.Itoa(p.pid)).CombinedOutput(); err != nil {
+		t.Skipf("gcore: %v\n%s", err, out)
+	}
+	core, err := OpenGoCore(base+"."+strconv.Itoa(p.pid), "", GoroutineOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer core.Close()
+	if process := core.Process(); process.Status != flight.StatusGone || process.Program != "plain" || process.PID != p.pid {
+		t.Errorf("got %+v", process)
+	}
+	got, want := tell(t, core), tell(t, live)
+	delete(got, 1) // gcore may interrupt its call
+	delete(want, 1)
+	if !maps.Equal(got, want) {
+		t.Error(different(got, want))
+	}
+}
