@@ -36,9 +36,6 @@ type layout struct {
 // arm64, and compare; add a row if they are the same, or one of its own. TestLayoutsAreThoseOfTheRelease compares with the release the tests run on.
 var layouts = makeLayouts()
 
-// firstRecorded is the first minor release by which programs with a recorder are built.
-const firstRecorded = 25
-
 func makeLayouts() map[int]layout {
 	l := layout{
 		gSize:    192,
