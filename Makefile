@@ -255,6 +255,7 @@ skips:
 
 # How long each decoder is fuzzed; that of flight files meets what processes leave that were killed. How long each synchronizer is under stress. How often each death is died. How long a storm over workers and servers lasts. How long a
 # hundred pages stay.
+GO_RELEASES ?= 1.19.13 1.20.14 1.21.13 1.22.12 1.23.12 1.24.13 1.25.9
 FUZZ ?= 60s
 STRESS ?= 10m
 FUZZ_READER ?= 10m
@@ -278,7 +279,8 @@ nightly: test check
 	@VTSCOPE_DEATHS=$(DEATHS) $(gotest) -count=1 -run Death ./runtime/durable
 	@VTSCOPE_STORM=$(STORM) $(GO) test -C runtime/durable/jetstream -timeout 30m -count=1 -v -run Storm ./fleet
 	@$(MAKE) check-durable SIMULATIONS=10000 SHARED_SIMULATIONS=1000
-	@VTSCOPE_LOOKS=$(LOOKS) $(gotest) -count=1 -run FullSpeed ./dump/memory
+	@VTSCOPE_LOOKS=$(LOOKS) $(gotest) -count=1 -run 'FullSpeed|NeverMixed' ./dump/memory
+	@VTSCOPE_GO_RELEASES="$(GO_RELEASES)" $(gotest) -count=1 -run EachRelease ./dump/memory
 	@VTSCOPE_GAP_THREADS=200000 $(gotest) -count=1 -run AWalkIsNoPause -v ./dump/memory
 	@VTSCOPE_THREADS=4000000 $(gotest) -count=1 -run MemoryDoesNotGrow -v ./cmd/vtdump
 	@VTSCOPE_SOAK=$(SOAK) $(GO) test -timeout 30m -count=1 -v -run ClientsSoak ./bench

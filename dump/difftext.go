@@ -43,7 +43,7 @@ func (p *diffPage) print() {
 		p.text(plain, " and ")
 		p.text(bold, b)
 	}
-	p.text(plain, "  "+Thousands(d.Old.Threads)+p.arrow()+Count(d.New.Threads, "thread"))
+	p.text(plain, "  "+Thousands(d.Old.Threads)+p.arrow()+d.New.Process.Threads(d.New.Threads))
 	p.growth(d.New.Threads - d.Old.Threads)
 	p.endLine()
 	p.text(plain, "from "+p.moment(d.Old.AsOf, d.New.AsOf)+" to "+p.moment(d.New.AsOf, d.Old.AsOf))
@@ -63,7 +63,7 @@ func (p *diffPage) print() {
 		p.endLine()
 	}
 	if a, b := d.Old.Known, d.New.Known; a.Groups+b.Groups > 0 {
-		p.text(plain, "known good, hidden: "+Thousands(a.Threads)+p.arrow()+Count(b.Threads, "thread")+" in "+Thousands(a.Groups)+p.arrow()+Count(b.Groups, "group"))
+		p.text(plain, "known good, hidden: "+Thousands(a.Threads)+p.arrow()+d.New.Process.Threads(b.Threads)+" in "+Thousands(a.Groups)+p.arrow()+Count(b.Groups, "group"))
 		p.endLine()
 	}
 	p.missing(d.Incomplete)

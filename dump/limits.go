@@ -241,7 +241,7 @@ func (s *Snapshot) allEvidence() (all []Evidence) {
 }
 
 func (j *judge) maxThreads(most int) {
-	j.add(fmt.Sprintf("max-threads %d", most), j.s.Threads <= most, "there "+verb(j.s.Threads, "is ", "are ")+Count(j.s.Threads, "thread"), filtered("TARGET", j.o.Filter), j.s.allEvidence())
+	j.add(fmt.Sprintf("max-threads %d", most), j.s.Threads <= most, "there "+verb(j.s.Threads, "is ", "are ")+j.s.Process.Threads(j.s.Threads), filtered("TARGET", j.o.Filter), j.s.allEvidence())
 }
 
 // maxGrowth judges the limit that is called so, of so many threads.
@@ -249,7 +249,7 @@ func (j *judge) maxGrowth(limit string, most float64) {
 	before := j.from.Snapshot.Threads
 	d := DiffOf(j.from.Snapshot, j.s, DiffOptions{Similar: j.o.Similar})
 	grown := j.s.Threads - before
-	what := fmt.Sprintf("there %s %s more than %s before", verb(grown, "is", "are"), Count(max(grown, 0), "thread"), words(d.Over))
+	what := fmt.Sprintf("there %s %s more than %s before", verb(grown, "is", "are"), j.s.Process.Threads(max(grown, 0)), words(d.Over))
 	if strings.HasSuffix(limit, "%") {
 		what += ", when there " + verb(before, "was ", "were ") + Thousands(before)
 	}
@@ -348,14 +348,13 @@ func (j *judge) place(id flight.StackID) *Place {
 
 // waitsOf reads who waits for whom, which only flight files know.
 func (j *judge) waitsOf(ctx context.Context, needed bool) error {
-	r := FlightReader(j.r)
-	if r == nil {
+	if waitsSource(j.r) == nil {
 		if needed {
 			return fmt.Errorf("no-deadlock: who holds what is in no recording, and in no dump of stacks: %w", ErrUnjudged)
 		}
 		return nil
 	}
-	w, err := TakeWaits(ctx, r)
+	w, err := TakeWaits(ctx, j.r)
 	if err != nil {
 		return err
 	}

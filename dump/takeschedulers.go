@@ -324,7 +324,7 @@ func (t *schedulersTaker) place(id flight.StackID, why flight.Reason) *Place {
 	return readPlace(t.r, id, why)
 }
 
-func readPlace(r *flight.Reader, id flight.StackID, why flight.Reason) *Place {
+func readPlace(r Source, id flight.StackID, why flight.Reason) *Place {
 	if id == 0 {
 		return nil
 	}

@@ -10,11 +10,15 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
-// TakeWaits reads who waits for whom from a flight file. It does not pause the process, and works as well when the process is stopped or gone. What
+// TakeWaits reads who waits for whom, from a flight file or another source. It does not pause the process, and works as well when the process is stopped or gone. What
 // the file holds may be damaged: then Incomplete says what is missing. The error is that of ctx, or says that not even the header makes sense.
 //
 // A deadlock of a process that runs is looked at twice: those who are in it waited for the same all the time, and the holders are of a moment in between.
-func TakeWaits(ctx context.Context, r *flight.Reader) (*Waits, error) {
+func TakeWaits(ctx context.Context, src Source) (*Waits, error) {
+	r := waitsSource(src)
+	if r == nil {
+		return nil, ErrNoWaits
+	}
 	t := beginWaits(r, time.Now())
 	torn, err := r.Threads(ctx, t.threads)
 	return t.finish(ctx, torn, err)
@@ -52,7 +56,7 @@ func (t *waitsTaker) finish(ctx context.Context, torn int, err error) (*Waits, e
 
 // A waitsTaker holds what is read of a flight file until it is put together.
 type waitsTaker struct {
-	r   *flight.Reader
+	r   WaitsSource
 	now flight.Ticks
 	out *Waits
 
@@ -80,7 +84,7 @@ type waitsTaker struct {
 }
 
 // beginWaits reads what must be read before the threads.
-func beginWaits(r *flight.Reader, began time.Time) *waitsTaker {
+func beginWaits(r WaitsSource, began time.Time) *waitsTaker {
 	p := processOf(r, began)
 	t := &waitsTaker{
 		r: r, now: r.Now(),

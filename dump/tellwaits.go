@@ -196,7 +196,7 @@ func (t *waitsTaker) fold() []*waitFold {
 		f.timed += int(p.timed)
 		f.extra += int(p.goroutines)
 		f.newest = max(f.newest, p.newest)
-		if p.first.since < f.oldest {
+		if earlier(p.first.since, f.oldest) {
 			f.oldest, f.first = p.first.since, int32(i)
 		}
 		if p.n > t.pairs.all[f.most].n {
@@ -363,7 +363,7 @@ func (t *waitsTaker) group(f *waitFold) WaitGroup {
 	first, most := &t.pairs.all[f.first].first, &t.pairs.all[f.most]
 	g := WaitGroup{
 		Scope: t.path(f.key.family), For: t.thing(most.blocker), Count: f.n, Goroutines: f.extra, Timed: f.timed,
-		Shortest: t.ago(f.newest), Longest: t.ago(f.oldest), Stack: t.stack(first.stack), Example: t.party(first),
+		Shortest: t.since(f.newest), Longest: t.since(f.oldest), Stack: t.stack(first.stack), Example: t.party(first),
 	}
 	n := len(f.things)
 	if n >= manyPairs {

@@ -48,7 +48,7 @@ func (x *Judged) word() string {
 func (p *verdictPage) print(target string) {
 	v := p.v
 	p.text(bold, p.process(&v.Process))
-	p.text(plain, "  "+Count(v.Threads, "thread")+"  ")
+	p.text(plain, "  "+v.Process.Threads(v.Threads)+"  ")
 	failed, unknown := v.Failed(), v.Unknown()
 	switch all := Count(len(v.Limits), "limit"); {
 	case failed > 0 && unknown > 0:

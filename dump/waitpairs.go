@@ -91,10 +91,13 @@ func (x *waitPairs) add(w waiter) {
 	p.newest = max(p.newest, w.since)
 	// One that may wait for ever stands for the pair, if there is one: it may be in a deadlock.
 	ends, does := w.timed || w.open, p.first.timed || p.first.open
-	if p.n == 1 || ends == does && w.since < p.first.since || does && !ends {
+	if p.n == 1 || ends == does && earlier(w.since, p.first.since) || does && !ends {
 		p.first = w
 	}
 }
+
+// earlier reports whether one has waited since before another; nothing is before what is not known.
+func earlier(a, b flight.Ticks) bool { return a != 0 && (b == 0 || a < b) }
 
 // A pairSlot holds 1 + the position of a pair, 0 for none, and a part of its hash, so that most others need not be looked at.
 type pairSlot struct {

@@ -104,11 +104,11 @@ type WaitGroup struct {
 	Count      int           `json:"count"`
 	Goroutines int           `json:"goroutines,omitempty"` // those of Count that are no threads
 	Timed      int           `json:"timed,omitempty"`      // those of Count that wait with a time limit
-	Shortest   time.Duration `json:"shortest_ns"`
-	Longest    time.Duration `json:"longest_ns"`
-	Stack      int           `json:"stack"`    // of the longest waiting: index in [Waits.Stacks]
-	Example    Party         `json:"example"`  // that
-	Deadlock   int           `json:"deadlock"` // it waits for deadlock number N, from 1; 0: for none
+	Shortest   time.Duration `json:"shortest_ns"`          // of those of which it is known; 0: of none
+	Longest    time.Duration `json:"longest_ns"`           // likewise
+	Stack      int           `json:"stack"`                // of the longest waiting: index in [Waits.Stacks]
+	Example    Party         `json:"example"`              // that
+	Deadlock   int           `json:"deadlock"`             // it waits for deadlock number N, from 1; 0: for none
 
 	Capacity  uint64   `json:"capacity,omitempty"`  // of the thing: permits, places, parties
 	Available int64    `json:"available,omitempty"` // of Capacity

@@ -22,11 +22,32 @@ func FlightReader(src Source) *flight.Reader {
 	return nil
 }
 
+// A WaitsSource is a [Source] that tells what each thread waits for.
+type WaitsSource interface {
+	Source
+	Waits() ([]flight.WaitRow, error) // of goroutines that are none of its threads
+	Schedulers() ([]flight.SchedulerRow, error)
+}
+
+// waitsSource returns the waits of a source; nil if it does not know them.
+func waitsSource(src Source) WaitsSource {
+	if r := FlightReader(src); r != nil {
+		return r
+	}
+	if s, ok := src.(interface{ WaitsSource() WaitsSource }); ok {
+		return s.WaitsSource()
+	}
+	return nil
+}
+
+// KnowsWaits reports whether [TakeWaits] is for a source.
+func KnowsWaits(src Source) bool { return waitsSource(src) != nil }
+
 // TakeWaitsOf is [TakeWaits] of some threads: whom they wait for, who holds that, where the holder is, and the deadlocks in which they are or for which they wait.
 // They are those that match o.Filter, and of these the group of a key unless that is "". Whether there is a deadlock, all threads of the process decide. The error
 // is that of [TakeWaits], a [NoGroupError], or [ErrNoWaits].
 func TakeWaitsOf(ctx context.Context, src Source, key string, o Options) (*Waits, error) {
-	r := FlightReader(src)
+	r := waitsSource(src)
 	if r == nil {
 		return nil, ErrNoWaits
 	}

@@ -39,7 +39,7 @@ const deadlockStyle style = "1;31"
 func (p *waitsPage) print() {
 	w := p.w
 	p.text(bold, p.process(&w.Process))
-	p.text(plain, "  "+Count(w.Threads, "thread")+"  "+Thousands(w.Waiting)+" wait for others")
+	p.text(plain, "  "+w.Process.Threads(w.Threads)+"  "+Thousands(w.Waiting)+" wait for others")
 	if w.Goroutines > 0 {
 		p.text(plain, ", "+Count(w.Goroutines, "goroutine")+" among them")
 	}
@@ -285,9 +285,11 @@ func (p *waitsPage) group(g *WaitGroup) {
 		p.text(plain, " ("+capacityWords(g)+")")
 	}
 	long, short := p.words(g.Longest), p.words(g.Shortest)
-	if long == short || g.Count == 1 {
+	switch {
+	case g.Longest == 0: // it is not known
+	case long == short || g.Count == 1:
 		p.text(plain, ", for "+long)
-	} else {
+	default:
 		p.text(plain, ", for "+p.span(g.Shortest)+".."+p.span(g.Longest))
 	}
 	if g.Timed > 0 {

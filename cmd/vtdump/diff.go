@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/memory"
 )
 
 // diffFlags are what flags of vtdump diff ask for.
@@ -47,10 +48,10 @@ func (s *settings) diff(ctx context.Context, w world) error {
 
 // diffEvery compares a process with itself so long before, until Ctrl-C, its end, --times, or a change that --fail-on names.
 func (s *settings) diffEvery(ctx context.Context, w world) error {
-	if isDump(s.target) || s.hasTraces(w) || isRecording(s.target) || isBundle(s.target) {
+	if isDump(s.target) || memory.IsCore(s.target) || s.hasTraces(w) || isRecording(s.target) || isBundle(s.target) {
 		return usageError{"--every: " + s.target + " does not change", "vtdump diff " + s.target + " ANOTHER"}
 	}
-	r, err := open(s.call(), s.target, w.now())
+	r, err := s.source(w)
 	if err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func (s *settings) eventsOf(ctx context.Context, w world, r dump.Source, ended b
 
 // waitsOf prints whom the threads wait for that are wanted. It returns errFound if they are in a deadlock, or wait for one.
 func (s *settings) waitsOf(ctx context.Context, w world, r dump.Source) error {
-	if dump.FlightReader(r) == nil {
+	if !dump.KnowsWaits(r) {
 		return hint{fmt.Errorf("%s: --waits: %w", s.target, dump.ErrNoWaits), "vtdump PID --waits, of a process or a core file; or --thread ID, for what one thread waits for"}
 	}
 	key := ""

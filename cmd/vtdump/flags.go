@@ -312,7 +312,7 @@ var flags = []flagRow{
 		func(s *settings, _ string) error { s.memory.Mounted = true; return nil }},
 	{"exe", "", "FILE", "the program that left the core file (default: the file it ran from)", inMemory,
 		func(s *settings, v string) error { s.memory.exe = v; return nil }},
-	{"scopes", "", "BY", "of the goroutines of a program without vtscope: the go statements that made them (created, the default), labels of the profiler (labels), or the packages of their functions (package)", inMemory | commandTop,
+	{"scopes", "", "BY", "of the goroutines of a program without vtscope: the go statements that made them (created, the default), labels of the profiler (labels), or the packages of their functions (package)", inMemory | commandTop | commandDiff,
 		func(s *settings, v string) (err error) {
 			s.memory.scopes, err = word(v, memory.ScopeBys)
 			return

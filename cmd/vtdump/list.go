@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/memory"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -21,6 +22,20 @@ const listFormat = "vtscope/processes/v1"
 type processesDoc struct {
 	Format    string   `json:"format"` // always [listFormat]
 	Processes []listed `json:"processes"`
+	Go        []goRow  `json:"go"` // other Go programs that run, whose goroutines can be looked at
+}
+
+// A goRow is a process of a Go program without vtscope.
+type goRow struct {
+	PID        int       `json:"pid"`
+	UID        int       `json:"uid"`
+	Program    string    `json:"program"`
+	Exe        string    `json:"exe"`
+	Module     string    `json:"module,omitempty"`
+	GoVersion  string    `json:"go_version"`
+	Started    time.Time `json:"started"`
+	Goroutines int       `json:"goroutines"`
+	Unread     string    `json:"unread,omitempty"` // why its goroutines cannot be looked at
 }
 
 // A listed process is a row of the list.
@@ -36,7 +51,7 @@ type listed struct {
 	File     string      `json:"file"`
 }
 
-// list prints the processes that have a flight file.
+// list prints the processes that have a flight file, and those of other Go programs.
 func list(w world, s *settings) error {
 	processes, errs := flight.List()
 	slices.SortStableFunc(processes, func(a, b flight.Process) int {
@@ -51,6 +66,11 @@ func list(w world, s *settings) error {
 	for _, err := range errs {
 		report(w.stderr, err)
 	}
+	recorded := map[int]bool{}
+	for _, p := range processes {
+		recorded[p.PID] = recorded[p.PID] || p.Status.Live()
+	}
+	others := goRows(memory.GoProcesses(func(pid int) bool { return recorded[pid] }))
 	var b bytes.Buffer
 	if s.format == "json" {
 		rows := make([]listed, len(processes))
@@ -60,24 +80,60 @@ func list(w world, s *settings) error {
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false)
 		e.SetIndent("", " ")
-		if err := e.Encode(processesDoc{listFormat, rows}); err != nil {
+		if err := e.Encode(processesDoc{listFormat, rows, others}); err != nil {
 			return err
 		}
-	} else if len(processes) > 0 {
-		b.WriteString(table(processes, w.now(), s))
+	} else {
+		if len(processes) > 0 {
+			b.WriteString(table(processes, w.now(), s))
+		}
+		if len(others) > 0 {
+			if b.Len() > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString(goTable(others, w.now(), s))
+		}
 	}
 	if err := written(w.stdout.Write(b.Bytes())); err != nil {
 		return err
 	}
 	switch {
-	case len(processes) > 0:
+	case len(processes) > 0, len(others) > 0:
 	case len(errs) > 0:
 		return hint{errors.New("no flight file could be read"), "vtdump as the user who runs the program"}
 	case s.format != "json":
-		fmt.Fprint(w.stderr, "no vtscope process found\n"+
+		fmt.Fprint(w.stderr, "no vtscope process found, and no other Go program\n"+
 			"    try: start one; sudo vtdump for those of other users; or set VTSCOPE_DIR as the program has it\n")
 	}
 	return nil
+}
+
+func goRows(all []memory.GoProcess) []goRow {
+	rows := make([]goRow, len(all))
+	for i, p := range all {
+		rows[i] = goRow{p.PID, p.UID, p.Program, p.Exe, p.Module, p.GoVersion, p.Start, p.Goroutines, ""}
+		switch {
+		case errors.Is(p.Err, flight.ErrPermission):
+			rows[i].Unread = "its memory may not be read"
+		case p.Err != nil:
+			rows[i].Unread = p.Err.Error()
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b goRow) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.PID, b.PID)) })
+	return rows
+}
+
+// goTable aligns other Go programs in columns.
+func goTable(all []goRow, now time.Time, s *settings) string {
+	rows := [][]string{{"PID", "GO PROGRAM", "AGE", "GOROUTINES", "BUILT BY"}}
+	for _, p := range all {
+		n, by := dump.Thousands(p.Goroutines), p.GoVersion
+		if p.Unread != "" {
+			n, by = "?", by+"; "+p.Unread
+		}
+		rows = append(rows, []string{fmt.Sprint(p.PID), dump.Cut(dump.Printable(p.Program), 40), dump.Span(now.Sub(p.Started)), n, dump.Cut(dump.Printable(by), 60)})
+	}
+	return columns(rows, s)
 }
 
 // table aligns the processes in columns.

@@ -169,7 +169,7 @@ func (s *settings) schedulers(ctx context.Context, w world, r *flight.Reader) er
 }
 
 // waits prints who waits for whom, and returns errFound if there is a deadlock.
-func (s *settings) waits(ctx context.Context, w world, r *flight.Reader) error {
+func (s *settings) waits(ctx context.Context, w world, r dump.Source) error {
 	take := func() (*dump.Waits, error) { return dump.TakeWaits(ctx, r) }
 	if !s.filter.Empty() {
 		take = func() (*dump.Waits, error) { return dump.TakeWaitsOf(ctx, r, "", s.takeOptions()) }

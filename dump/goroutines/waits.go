@@ -45,6 +45,9 @@ func waitOf(reason string) *wait {
 	panic("unreachable: the last row fits all")
 }
 
+// WaitsFor returns the kind of what a goroutine waits for that has a wait reason.
+func WaitsFor(reason string) flight.BlockerKind { return waitOf(reason).kind }
+
 // calls tell from a call near the top of a stack what a goroutine waits for, where the dump has no wait reason; the first that fits.
 var calls = []struct{ call, reason string }{
 	{"time.Sleep", "sleep"},
@@ -86,6 +89,9 @@ func WaitIn(frames []flight.Frame) Wait {
 		return Wait{w.state, w.reason}
 	}
 }
+
+// ReasonIn returns the wait reason that a stack shows, "" if it shows none: releases before 1.21 have one reason for all semaphores.
+func ReasonIn(frames []flight.Frame) string { return guess(frames) }
 
 // nearTop is how many frames are looked at.
 const nearTop = 8

@@ -28,5 +28,8 @@ func AttachGo(pid int, _ GoroutineOptions) (*Goroutines, error) {
 	return nil, fmt.Errorf("memory: read process %d: only on Linux: %w", pid, errors.ErrUnsupported)
 }
 
+// GoProcesses is for Linux alone: elsewhere it returns none.
+func GoProcesses(func(pid int) bool) []GoProcess { return nil }
+
 // Cost is "": nothing is disturbed.
 func (s *Source) Cost() string { return "" }

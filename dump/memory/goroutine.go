@@ -22,6 +22,9 @@ type goroutine struct {
 	madeAt, starts uint64
 	labels         uint64
 	stack          flight.StackID // 0: none
+	waiting        uint64         // its first sudog
+	waitsFor       uint64         // address of the channel or semaphore; 0: not known, or there are several
+	several        bool           // channels
 }
 
 const (
@@ -78,6 +81,9 @@ type goroutineReader struct {
 	gs    neighbours
 	tops  tops
 	which []int // of the batch, those with a top
+	dogs  []span
+	whose []int // of the batch
+	room  []byte
 	batch []goroutine
 }
 
@@ -101,13 +107,14 @@ func (w *goroutineReader) read(at []uint64) []goroutine {
 		w.batch = append(w.batch, g)
 	}
 	w.tops.read(w.space)
+	w.waits()
 	for j, i := range w.which {
 		w.unwind(&w.batch[i], w.gs.before(i), &w.tops.spans[j])
 	}
 	w.gs.readAgain(w.space)
 	for i := range w.batch {
 		if g := &w.batch[i]; g.stack != 0 && !w.same(g, w.gs.before(i), w.gs.after(i)) {
-			g.stack, g.moved = 0, true
+			g.stack, g.waitsFor, g.moved = 0, 0, true
 		}
 	}
 	return w.batch
@@ -121,6 +128,7 @@ func (w *goroutineReader) fill(g *goroutine, b []byte) {
 	}
 	g.id, g.status, g.reason = le.Uint64(b[l.gID:]), le.Uint32(b[l.gStatus:])&^statusScan, b[l.gReason]
 	g.since, g.madeAt, g.starts = int64(le.Uint64(b[l.gSince:])), le.Uint64(b[l.gMadeAt:]), le.Uint64(b[l.gStart:])
+	g.waiting = le.Uint64(b[l.gWaiting:])
 	g.labels, g.locked = le.Uint64(b[l.gLabels:]), le.Uint64(b[l.gLockedM:]) != 0
 	if l.gParent != 0 {
 		g.parent = le.Uint64(b[l.gParent:])

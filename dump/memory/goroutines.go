@@ -33,6 +33,18 @@ var ScopeBys = []ScopeBy{ByCreator, ByLabels, ByPackage}
 // GoroutineOptions say how goroutines are shown. The zero value is usable.
 type GoroutineOptions struct{ Scopes ScopeBy }
 
+// A GoProcess is a process of a Go program.
+type GoProcess struct {
+	PID, UID   int
+	Program    string // base name
+	Exe        string // path
+	GoVersion  string
+	Module     string // of its main package
+	Start      time.Time
+	Goroutines int
+	Err        error // why they could not be counted, and cannot be looked at
+}
+
 // Goroutines are those of any Go program, which need not know of vtscope: they are read in its memory. It is a [dump.Source], whose Scopes takes a new look; what the other methods
 // return is of that look.
 //
@@ -48,8 +60,10 @@ type Goroutines struct {
 	alive   func() bool // nil: of a core file
 	status  func() flight.Status
 	clock   func() (now time.Duration, known bool) // that of Go programs; nil: of a core file
-	places  map[uint64]flight.Frame                // by address of a go statement
-	hidden  map[uint64]bool                        // by the function that a goroutine begins with: whether it is the runtime's own
+	waits   []flight.Blocker                       // by the index of a row, what it waits for
+	reasons map[flight.StackID]string
+	places  map[uint64]flight.Frame // by address of a go statement
+	hidden  map[uint64]bool         // by the function that a goroutine begins with: whether it is the runtime's own
 }
 
 var _ dump.Source = (*Goroutines)(nil)
@@ -123,7 +137,7 @@ func (s *Goroutines) miss(what string) { s.missing = append(s.missing, what) }
 func (s *Goroutines) look() error {
 	out := roster.New(s.process, time.Now())
 	s.show(out)
-	s.program.stacks = newStackTable(s.program.module)
+	s.program.stacks, s.reasons = newStackTable(s.program.module), map[flight.StackID]string{}
 	all, err := s.program.walk(time.Sleep)
 	if err != nil {
 		return fmt.Errorf("%w: %w", flight.ErrIncomplete, err)
@@ -135,6 +149,7 @@ func (s *Goroutines) look() error {
 	if s.clock != nil {
 		now, known = s.clock()
 	}
+	s.waits = s.waits[:0]
 	executing, moved := 0, 0
 	for i := range all {
 		g := &all[i]
@@ -155,6 +170,7 @@ func (s *Goroutines) look() error {
 			t.Stack = s.stack(out, g)
 		}
 		b.Add(t)
+		s.waits = append(s.waits, s.blocker(g))
 	}
 	for _, what := range s.missing {
 		out.Miss("%s", what)

@@ -168,6 +168,7 @@ func TestGoroutinesOfAnyProgramAreAsGoItselfSays(t *testing.T) {
 			}
 			p := startPlain(t, childtest.Build(t, "./fixtures/plain", flags...), "-each", "40")
 			src := p.compare(t, GoroutineOptions{})
+			wantWaits(t, src, 40)
 			process := src.Process()
 			if process.PID != p.pid || process.Program != "plain" || process.Status != flight.StatusRunning || !strings.HasPrefix(process.GoVersion, "go1.") ||
 				time.Since(process.Start) > time.Hour || time.Until(process.Start) > time.Second {
@@ -211,10 +212,60 @@ func TestGoroutinesOfEachReleaseAreAsGoItselfSays(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			src := startPlain(t, program, "-each", "40").compare(t, GoroutineOptions{})
+			wantWaits(t, src, 40)
 			if v := src.Process().GoVersion; v != "go"+release {
 				t.Errorf("got version %q, want go%s", v, release)
 			}
 		})
+	}
+}
+
+// waitsOf counts the goroutines that wait, by the kind and address of what they wait for.
+func waitsOf(t *testing.T, src *Goroutines) map[string]int {
+	t.Helper()
+	w, err := dump.TakeWaits(t.Context(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(w.Deadlocks) > 0 || w.Judged > 0 || !strings.Contains(w.JudgedWords(), "none found among 0 waits") {
+		t.Errorf("got %d deadlocks, %q: nobody knows who holds what", len(w.Deadlocks), w.JudgedWords())
+	}
+	all := map[string]int{}
+	for _, g := range w.Groups {
+		all[g.For.Kind+" "+g.For.ID] += g.Count
+	}
+	return all
+}
+
+// wantWaits holds what the goroutines of the fixture wait for against how many there are of each kind.
+func wantWaits(t *testing.T, src *Goroutines, each int) {
+	t.Helper()
+	all := waitsOf(t, src)
+	things := func(kind string) (counts []int) {
+		for name, n := range all {
+			if strings.HasPrefix(name, kind+" 0x") {
+				counts = append(counts, n)
+			}
+		}
+		slices.Sort(counts)
+		return counts
+	}
+	for kind, want := range map[string][]int{
+		"mutex":   {each, each}, // another writer of an RWMutex waits for the Mutex in it
+		"rwmutex": {each},
+		"latch":   {each},
+	} {
+		if got := things(kind); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v goroutines, want %v; all: %v", kind, got, want, all)
+		}
+	}
+	if got := things("channel"); !slices.Contains(got, each) || !slices.Contains(got, 8*each) {
+		t.Errorf("channels: got %v goroutines; want %d at one, and %d at one that is full", got, 8*each, each)
+	}
+	for name := range all {
+		if address, ok := strings.CutPrefix(name, "rwmutex "); ok && all["mutex "+address] != each {
+			t.Errorf("the writers of %s: got %d, want %d", name, all["mutex "+address], each)
+		}
 	}
 }
 

@@ -25,7 +25,10 @@ type layout struct {
 	gID, gSince, gReason                           int // goid, waitsince, waitreason
 	gParent, gMadeAt, gStart                       int // parentGoid (0: there is none), gopc, startpc
 	gLabels, gLockedM                              int
+	gWaiting                                       int  // of the sudogs that it waits with
+	sudogElem, sudogLink, sudogC, sudogSelect      int  // sudogSelect is a byte
 	labelMap                                       bool // labels are a map, and not a slice
+	semaDogs                                       bool // also who waits for a semaphore has its sudog in waiting, with the semaphore as its element
 	magic                                          uint32
 	wrapper                                        uint8 // funcID of functions that the compiler has made
 	functionSize                                   int
@@ -47,7 +50,8 @@ func makeLayouts() map[int]layout {
 		gLockedM: 232, gMadeAt: 296, gStart: 312, gLabels: 360,
 		mProcID: 72, mCurG: 192,
 		text: 176, etext: 184, gofunc: 304, pctab: 80, ftab: 128, data: 208, bss: 224,
-		wrapper: 21, labelMap: true, magic: 0xfffffff0, functionSize: 40,
+		wrapper: 21, labelMap: true,
+		sudogElem: 24, sudogSelect: 52, sudogLink: 64, sudogC: 80, magic: 0xfffffff0, functionSize: 40,
 		inlineSize: 20, inlineID: 2, inlineName: 12, inlineParent: 16,
 	}
 	all := map[int]layout{}
@@ -72,7 +76,9 @@ func makeLayouts() map[int]layout {
 			l.mProcID, l.mCurG, l.mVdsoSP = 64, 184, 896
 		case 26:
 			l.gParent, l.gMadeAt, l.gStart, l.gLabels = 280, 288, 304, 352
+			l.sudogSelect, l.sudogLink, l.sudogC, l.semaDogs = 60, 72, 88, true
 		}
+		l.gWaiting = l.gStart + 16
 		l.gWhole = l.gLabels + 8
 		all[minor] = l
 	}

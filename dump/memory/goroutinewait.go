@@ -1,0 +1,184 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"strings"
+
+	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/goroutines"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// maxSudog is how much of a sudog holds all that is read of it.
+const maxSudog = 96
+
+// searched is how much of the innermost end of a stack is searched for a sudog, and the most words there that may be one's address.
+const (
+	searched      = 512
+	mostSuspected = searched / 8
+)
+
+// waits finds out what the goroutines of a batch wait for.
+func (w *goroutineReader) waits() {
+	w.dogs, w.whose = w.dogs[:0], w.whose[:0]
+	suspect := func(i int, at uint64) {
+		w.dogs, w.whose = append(w.dogs, span{address: at}), append(w.whose, i)
+	}
+	for j, i := range w.which {
+		g := &w.batch[i]
+		switch {
+		case g.status != statusWaiting && g.status != statusLeaked:
+		case g.waiting != 0:
+			suspect(i, g.waiting)
+		case !w.layout.semaDogs && isSemaphore(w.reason(g.reason)):
+			w.search(w.gs.before(i), &w.tops.spans[j], func(at uint64) { suspect(i, at) })
+		}
+	}
+	if n := len(w.dogs) * maxSudog; cap(w.room) < n {
+		w.room = make([]byte, n)
+	}
+	for k := range w.dogs {
+		w.dogs[k].to = w.room[k*maxSudog : (k+1)*maxSudog : (k+1)*maxSudog]
+	}
+	w.space.readMany(w.dogs)
+	le := binary.LittleEndian
+	l := &w.layout
+	for k, i := range w.whose {
+		g, dog := &w.batch[i], &w.dogs[k]
+		if dog.n < maxSudog || le.Uint64(dog.to) != g.at {
+			continue // it went on meanwhile, or this is another object
+		}
+		switch c := le.Uint64(dog.to[l.sudogC:]); {
+		case dog.to[l.sudogSelect] != 0 && le.Uint64(dog.to[l.sudogLink:]) != 0:
+			g.several = true
+		case c != 0:
+			g.waitsFor = c
+		default:
+			g.waitsFor = le.Uint64(dog.to[l.sudogElem:])
+		}
+	}
+}
+
+// isSemaphore reports whether who waits for this reason has a sudog with a semaphore.
+func isSemaphore(why string) bool {
+	return strings.HasPrefix(why, "sync.Mutex") || strings.HasPrefix(why, "sync.RWMutex") || strings.HasPrefix(why, "sync.WaitGroup") || why == "semacquire"
+}
+
+// search calls suspect with the words of the innermost end of a stack that may be the addresses of sudogs.
+func (w *goroutineReader) search(g []byte, top *span, suspect func(at uint64)) {
+	le := binary.LittleEndian
+	const lowest, highest = 1 << 16, 1 << 47
+	stack := area{le.Uint64(g[w.layout.gStackLo:]), le.Uint64(g[w.layout.gStackHi:])}
+	known := make(map[uint64]bool, mostSuspected)
+	for b := top.to[:min(top.n, searched)&^7]; len(b) > 0; b = b[8:] {
+		at := le.Uint64(b)
+		if at%8 != 0 || at < lowest || at >= highest || at == le.Uint64(g[w.layout.gSelf:]) || known[at] || stack.has(at) || w.module.text <= at && at < w.module.etext {
+			continue
+		}
+		known[at] = true
+		suspect(at)
+	}
+}
+
+// blocker returns what a goroutine waits for; 0 if that is not known, or nothing is waited for.
+func (s *Goroutines) blocker(g *goroutine) flight.Blocker {
+	if g.waitsFor == 0 {
+		return 0
+	}
+	why := s.program.reason(g.reason)
+	if why == "semacquire" {
+		why = s.reasonIn(g.stack)
+	}
+	at := g.waitsFor
+	for _, lock := range semaphores {
+		if strings.HasPrefix(why, lock.why) {
+			at -= lock.at
+			break
+		}
+	}
+	kind := goroutines.WaitsFor(why)
+	if kind == flight.BlockedByNone {
+		return 0
+	}
+	return flight.MakeBlocker(kind, at)
+}
+
+// reasonIn returns what a stack says that its goroutine waits for, which waits for a semaphore.
+func (s *Goroutines) reasonIn(id flight.StackID) string {
+	why, known := s.reasons[id]
+	if !known {
+		why = cmp.Or(goroutines.ReasonIn(s.program.stacks.untrimmed(id).Frames), "semacquire")
+		s.reasons[id] = why
+	}
+	return why
+}
+
+// semaphores tells where in what is waited for the semaphore is; it is so in all releases that are known. The first that fits.
+var semaphores = []struct {
+	why string
+	at  uint64
+}{
+	{"sync.Mutex", 4},
+	{"sync.RWMutex.RLock", 12},
+	{"sync.RWMutex", 8},
+	{"sync.WaitGroup", 8},
+}
+
+// channels adds what is known of channels to rows: how many values they have room for, and how many of them are free.
+func (s *Goroutines) channels(all map[flight.Blocker]bool) (rows []flight.BlockerRow) {
+	const header = 16 // of an hchan: qcount and dataqsiz
+	var spans []span
+	for b := range all {
+		if b.Kind() == flight.BlockedByChannel {
+			spans = append(spans, span{address: b.ID(), to: make([]byte, header)})
+		}
+	}
+	s.program.space.readMany(spans)
+	for i := range spans {
+		if c := &spans[i]; c.n == header {
+			count, room := binary.LittleEndian.Uint64(c.to), binary.LittleEndian.Uint64(c.to[8:])
+			if count <= room {
+				rows = append(rows, flight.BlockerRow{Blocker: flight.MakeBlocker(flight.BlockedByChannel, c.address), Capacity: room, Available: int64(room - count)})
+			}
+		}
+	}
+	return rows
+}
+
+// WaitsSource returns the goroutines by what each waits for: its Scopes takes a new look, too. Channels, locks and other things have their addresses; who holds them Go does not note.
+func (s *Goroutines) WaitsSource() dump.WaitsSource { return goroutineWaits{s} }
+
+type goroutineWaits struct{ *Goroutines }
+
+func (w goroutineWaits) Threads(ctx context.Context, visit func([]flight.ThreadRow)) (torn int, err error) {
+	return w.Goroutines.Threads(ctx, func(rows []flight.ThreadRow) {
+		for i := range rows {
+			if b := w.waits[rows[i].Index]; b != 0 {
+				rows[i].Blocker = b
+			}
+			if rows[i].State == flight.StateMounted {
+				rows[i].Flags &^= flight.RecordOnGoroutine // it executes, and does not wait in Go
+			}
+		}
+		visit(rows)
+	})
+}
+
+func (w goroutineWaits) Blockers() ([]flight.BlockerRow, error) {
+	rows, err := w.Goroutines.Blockers()
+	all := map[flight.Blocker]bool{}
+	for _, b := range w.waits {
+		if b != 0 {
+			all[b] = true
+		}
+	}
+	return append(rows, w.channels(all)...), err
+}
+
+// Waits returns none: goroutines are the rows.
+func (w goroutineWaits) Waits() ([]flight.WaitRow, error) { return nil, nil }
+
+// Schedulers returns none.
+func (w goroutineWaits) Schedulers() ([]flight.SchedulerRow, error) { return nil, nil }
