@@ -156,12 +156,17 @@ func ASCII(s string) string {
 
 // shortFunc takes the directories off the import path of a function: shop.(*Store).query.
 func shortFunc(name string) string {
+	if by, ok := strings.CutPrefix(name, createdBy); ok { // as Go's own dumps have the frame of the go statement
+		return createdBy + shortFunc(by)
+	}
 	end := strings.IndexByte(name, '[') // type arguments have import paths of their own
 	if end < 0 {
 		end = len(name)
 	}
 	return name[strings.LastIndexByte(name[:end], '/')+1:]
 }
+
+const createdBy = "created by "
 
 // baseName takes the directories off a file's path, of any system.
 func baseName(path string) string {

@@ -114,7 +114,7 @@ func TestCommandsOfADumpOfGoroutinesWorkOrSayWhyTheyCannot(t *testing.T) {
 		t.Errorf("diff: got exit %d, %q and\n%s", r.code, r.errors, r.out)
 	}
 	fails(t, exitUsage, "does not change", "diff", one, "--every", "1s")
-	if r := vtdump(t, "check", two, "--max-threads", "3"); r.code != exitDone || !strings.Contains(r.out, "kept    max-threads 3: there are 3 threads") {
+	if r := vtdump(t, "check", two, "--max-threads", "3"); r.code != exitDone || !strings.Contains(r.out, "kept    max-threads 3: there are 3 goroutines") {
 		t.Errorf("check: got exit %d, %q and\n%s", r.code, r.errors, r.out)
 	}
 	if r := vtdump(t, "check", two, "--max-threads", "2"); r.code != exitFailed {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -438,4 +441,72 @@ func TestGoroutinesInACoreFile(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Error(different(got, want))
 	}
+}
+
+// Debian's Prometheus is stripped, has C code in it, and was linked by a C linker.
+func TestGoroutinesOfAServerAsDebianBuildsIt(t *testing.T) {
+	path, err := exec.LookPath("prometheus")
+	if err != nil {
+		t.Skipf("no Prometheus: %v (make test installs it where apt-get can)", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "prometheus.yml")
+	if err := os.WriteFile(config, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(path, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { c.Process.Kill(); c.Wait() }()
+	defer http.DefaultClient.CloseIdleConnections()
+	const least = 15
+	last := "nothing"
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		answer, err := http.Get("http://" + address + "/debug/pprof/goroutine?debug=2")
+		if err != nil {
+			continue // it does not listen yet
+		}
+		text, err := goroutines.Read(answer.Body, goroutines.Options{})
+		answer.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, err := AttachGo(c.Process.Pid, GoroutineOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := tell(t, text), tell(t, src)
+		src.Close()
+		same := 0
+		for id := range want {
+			if strings.Contains(want[id].Stack, "net/http.(*conn).serve") {
+				delete(want, id) // it makes the text, or waits for the next request
+				delete(got, id)
+			} else if got[id] == want[id] {
+				same++
+			}
+		}
+		for id := range got {
+			if strings.Contains(got[id].Stack, "net/http.(*conn).serve") || strings.Contains(got[id].Stack, "net/http.(*connReader)") {
+				delete(got, id)
+			}
+		}
+		for id := range want {
+			if strings.Contains(want[id].Stack, "net/http.(*connReader)") {
+				delete(want, id)
+			}
+		}
+		if last = different(got, want); maps.Equal(got, want) && same >= least {
+			return
+		}
+	}
+	t.Error(last)
 }
