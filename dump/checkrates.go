@@ -62,7 +62,7 @@ func findTimerStorm(j *judging) []Finding {
 		}
 	}
 	f.What = fmt.Sprintf("%s times a second a thread goes to sleep, and %s timers a second are late; %s or wait with a time limit now",
-		Thousands(int(sleeps)), Thousands(int(late)), Count(f.Count, "thread")+verb(f.Count, " sleeps", " sleep"))
+		Thousands(int(sleeps)), Thousands(int(late)), j.now.Process.Threads(f.Count)+verb(f.Count, " sleeps", " sleep"))
 	return []Finding{f}
 }
 
@@ -99,7 +99,7 @@ func findQueues(j *judging) []Finding {
 		}
 		n := sc.Threads[flight.StateRunnable]
 		f := Finding{Count: n, Value: int64(n), Since: over, about: sc.Name, anywhere: true}
-		f.What = fmt.Sprintf("scheduler %s: %s for a carrier, %s more than %s ago", schedulerLabel(sc), Count(n, "thread")+verb(n, " waits", " wait"), Thousands(more), words(over))
+		f.What = fmt.Sprintf("scheduler %s: %s for a carrier, %s more than %s ago", schedulerLabel(sc), j.now.Process.Threads(n)+verb(n, " waits", " wait"), Thousands(more), words(over))
 		if g := s.largest(func(g *Group) bool { return g.State == flight.StateRunnable }); g != nil {
 			f.in(s, g)
 			f.Since = max(f.Since, g.Wait.Max)
@@ -115,9 +115,9 @@ func findQueues(j *judging) []Finding {
 		path := s.Path(i)[1:]
 		f := Finding{Count: sc.Queued, Value: int64(sc.Queued), Since: over, Scope: path, ScopeKey: sc.Key, about: "scope"}
 		f.What = fmt.Sprintf("scope %s: %s for others to end before they begin, %s more than %s ago", ScopeName(path),
-			Count(sc.Queued, "thread")+verb(sc.Queued, " waits", " wait"), Thousands(more), words(over))
+			j.now.Process.Threads(sc.Queued)+verb(sc.Queued, " waits", " wait"), Thousands(more), words(over))
 		if sc.Limit > 0 {
-			f.Evidence = []string{fmt.Sprintf("%s of it may execute at a time", Count(sc.Limit, "thread"))}
+			f.Evidence = []string{fmt.Sprintf("%s of it may execute at a time", j.now.Process.Threads(sc.Limit))}
 		}
 		if g := s.largest(func(g *Group) bool { return g.Scope == i }); g != nil {
 			f.GroupKey, f.Examples = g.Key, parties(path, g.Examples)

@@ -30,7 +30,7 @@ type CheckInfo struct {
 func (c *CheckInfo) Page() string { return "docs/findings/" + c.Name + ".md" }
 
 // InSnapshot reports whether the check needs no more of a look than a snapshot.
-func (c *CheckInfo) InSnapshot() bool { return c.needs&^needThreads == 0 }
+func (c *CheckInfo) InSnapshot() bool { return c.needs&^(needThreads|needRecorder) == 0 }
 
 // A need is a part of a [Look]. They are bits.
 type need uint8
@@ -40,6 +40,7 @@ const (
 	needWaits
 	needSchedulers
 	needRecent
+	needRecorder // what only a recorder knows: its counters, who holds what, who owns a scope
 )
 
 // Checks are all checks, in the order in which findings are told.
@@ -49,7 +50,7 @@ var Checks = []CheckInfo{
 		"vtdump waits prints who holds what since when, with all stacks. Take locks in one order, or wait with a time limit.", needThreads | needWaits, findDeadlocks, unjudgedDeadlocks},
 	{"holder-gone", SeverityError, "threads wait without a time limit for something whose holder has ended", 1, UnitThreads,
 		"that waits for one thing", false, true,
-		"unlock in a deferred call directly after the lock. Where somebody else unlocks, wait with a time limit, or switch the check off.", needThreads | needWaits, findHoldersGone, nil},
+		"unlock in a deferred call directly after the lock. Where somebody else unlocks, wait with a time limit, or switch the check off.", needThreads | needWaits | needRecorder, findHoldersGone, nil},
 	{"carriers-held", SeverityError, "queued threads find no free carrier, because all are held", int64(100 * time.Millisecond), UnitDuration,
 		"without a free carrier", false, false,
 		"look at the place. Block with package vsync, or allow the scheduler more carriers; vtdump scheduler shows them all.", needThreads | needSchedulers, findCarriersHeld, nil},
@@ -76,10 +77,10 @@ var Checks = []CheckInfo{
 		"look at the place. Give the scope a limit of running threads and a deadline; close scopes in a deferred call.", needThreads, findGrowth, nil},
 	{"spawn-storm", SeverityWarning, "threads start faster than they end", 1000, UnitRate,
 		"more, and at least 100 in all", true, false,
-		"give the scope a limit, so that work waits before it is a thread, or start as many threads as there is work for.", needThreads, findSpawnStorm, nil},
+		"give the scope a limit, so that work waits before it is a thread, or start as many threads as there is work for.", needThreads | needRecorder, findSpawnStorm, nil},
 	{"timer-storm", SeverityWarning, "threads sleep very often, or their timers are late", 100_000, UnitRate,
 		"go to sleep, or the timers of a hundredth as many are late", true, false,
-		"wait for the event instead of looking for it: a condition, a queue, a future. Spread time limits.", needThreads, findTimerStorm, nil},
+		"wait for the event instead of looking for it: a condition, a queue, a future. Spread time limits.", needThreads | needRecorder, findTimerStorm, nil},
 	{"unbounded-queue", SeverityWarning, "threads queue up faster than they get their turn", 1000, UnitThreads,
 		"that wait for their turn, and a tenth more than before", true, false,
 		"refuse or delay work at the entrance while the queue is long, raise the limit, or add processors.", needThreads | needSchedulers, findQueues, nil},
@@ -91,13 +92,13 @@ var Checks = []CheckInfo{
 		"hand over in the order of arrival; a vsync.Mutex and a fair vsync.Semaphore do.", needThreads, findParkedLonger, nil},
 	{"scope-orphaned", SeverityWarning, "a scope is open whose owner has ended", 1, UnitScopes,
 		"of one name", false, true,
-		"use Run, or defer s.Close() directly after Open.", needThreads | needWaits, findOrphans, nil},
+		"use Run, or defer s.Close() directly after Open.", needThreads | needWaits | needRecorder, findOrphans, nil},
 	{"unscoped", SeverityInfo, "threads were started outside of any scope", 100, UnitThreads,
 		"in the root scope", false, false,
-		"fork them in a scope of package structured; a server has one scope for its requests. Then a dump tells them apart, a shutdown waits for them, and their errors arrive somewhere. For a program that does without scopes, switch the check off.", needThreads, findUnscoped, nil},
+		"fork them in a scope of package structured; a server has one scope for its requests. Then a dump tells them apart, a shutdown waits for them, and their errors arrive somewhere. For a program that does without scopes, switch the check off.", needThreads | needRecorder, findUnscoped, nil},
 	{"recorder-drops", SeverityWarning, "the recorder could not keep all that happened", 1, UnitRecords,
 		"lost", false, false,
-		"give /dev/shm more room, raise the limit, or switch off kinds of events that nobody needs.", 0, findDrops, nil},
+		"give /dev/shm more room, raise the limit, or switch off kinds of events that nobody needs.", needRecorder, findDrops, nil},
 }
 
 // CheckNames returns the names of all checks.

@@ -45,7 +45,7 @@ func findGrowth(j *judging) []Finding {
 			f.What = fmt.Sprintf("%s of name %s, %s more than %s ago", Count(sc.Count, "open scope"), ScopeName(path), Thousands(more), words(over))
 		} else if more, percent := grew(threads[sc.Key]); more > 0 && percent >= j.threshold {
 			f.Count, f.Value = sc.Own, percent
-			f.What = fmt.Sprintf("scope %s has %s, %s more than %s ago", ScopeName(path), Count(sc.Own, "thread"), Thousands(more), words(over))
+			f.What = fmt.Sprintf("scope %s has %s, %s more than %s ago", ScopeName(path), j.now.Process.Threads(sc.Own), Thousands(more), words(over))
 		} else {
 			continue
 		}
@@ -83,7 +83,7 @@ func findLeaks(j *judging) []Finding {
 			none = "hardly any"
 		}
 		f.What = fmt.Sprintf("%s without a time limit at a place to which others come and which %s leaves: %s came in the last %s",
-			Count(g.Count, "thread")+verb(g.Count, " waits", " wait"), none, Thousands(g.arrivals.lately), words(arrivalSteps*arrivalStep))
+			j.now.Process.Threads(g.Count)+verb(g.Count, " waits", " wait"), none, Thousands(g.arrivals.lately), words(arrivalSteps*arrivalStep))
 		f.in(s, g)
 		if own := s.outermost(g.Stack); own != nil && (f.Place == nil || own.Frame != f.Place.Frame) {
 			f.Evidence = append(f.Evidence, "each of them began in "+placeWords(own))
@@ -208,7 +208,7 @@ func findOldest(j *judging) []Finding {
 		}
 		f := Finding{Count: max(reached, 1), Value: int64(oldest.Wait.Max), Since: oldest.Wait.Max, Place: x.place}
 		f.in(s, oldest)
-		f.What = fmt.Sprintf("the oldest of %s of %s at this place has been %s for %s", Count(n, "thread"), ScopeName(f.Scope), oldest.State, words(oldest.Wait.Max))
+		f.What = fmt.Sprintf("the oldest of %s of %s at this place has been %s for %s", j.now.Process.Threads(n), ScopeName(f.Scope), oldest.State, words(oldest.Wait.Max))
 		if n == 1 {
 			f.What = fmt.Sprintf("a thread of %s has been %s for %s", ScopeName(f.Scope), oldest.State, words(oldest.Wait.Max))
 		}
@@ -284,7 +284,7 @@ func findUnscoped(j *judging) []Finding {
 		return nil
 	}
 	f := Finding{Count: s.Scopes[0].Own, Value: int64(s.Scopes[0].Own), ScopeKey: s.Scopes[0].Key, anywhere: true}
-	f.What = Count(f.Count, "thread") + " " + verb(f.Count, "was", "were") + " started outside of any scope"
+	f.What = j.now.Process.Threads(f.Count) + " " + verb(f.Count, "was", "were") + " started outside of any scope"
 	for i := range s.Groups {
 		if g := &s.Groups[i]; g.Scope == 0 {
 			if f.Since = max(f.Since, g.Wait.Max); f.GroupKey == "" {

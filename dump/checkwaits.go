@@ -128,7 +128,7 @@ func findLongHeld(j *judging) []Finding {
 		}
 		waits[k] = append(waits[k], g)
 	}
-	var all []Finding
+	all := j.heldByWhom()
 	for _, k := range order {
 		if f, ok := heldUp(w.Stacks, waits[k]); ok && f.Value >= j.threshold {
 			if at := groupLike(j, f.Scope, w.Stacks, f.stack); at != nil {
@@ -137,6 +137,32 @@ func findLongHeld(j *judging) []Finding {
 			f.about = strings.Join([]string{k.kind, k.id, k.name, k.made}, " ")
 			all = append(all, f.Finding)
 		}
+	}
+	return all
+}
+
+// heldByWhom finds locks of goroutines that are not given back. Who holds them nobody knows: the one that waits longest has waited all the time.
+func (j *judging) heldByWhom() (all []Finding) {
+	w := j.now.Waits
+	if j.now.recorded {
+		return nil
+	}
+	for i := range w.Groups {
+		g := &w.Groups[i]
+		if g.For.Count != 1 || g.For.Kind != flight.BlockerKinds[flight.BlockedByMutex].Name && g.For.Kind != flight.BlockerKinds[flight.BlockedByRWMutex].Name {
+			continue
+		}
+		f := Finding{Count: g.Count, Since: g.Longest, anywhere: true, Scope: g.Scope, Place: placeOfStack(w.Stacks, g.Stack), Examples: []Party{g.Example}}
+		f.about = strings.Join([]string{g.For.Kind, g.For.ID}, " ")
+		if f.Value = int64(f.Since); g.Count < manyHeldUp || f.Value < j.threshold {
+			continue
+		}
+		f.What = j.now.Process.Threads(g.Count) + " wait for " + thingWords(&g.For) + ", the longest for " + words(g.Longest)
+		f.Evidence = []string{"Go does not record who holds it"}
+		if at := groupLike(j, f.Scope, w.Stacks, g.Stack); at != nil {
+			f.GroupKey = at.Key
+		}
+		all = append(all, f)
 	}
 	return all
 }

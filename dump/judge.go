@@ -38,6 +38,8 @@ func Check(now, before *Look, o CheckOptions) (*Findings, error) {
 			why = "it is switched off"
 		case before == nil && (c.Pair || c.Alive && now.Process.Status == StatusRunning):
 			why = "it needs two looks of a process that runs"
+		case c.needs&(needRecorder|needSchedulers|needRecent) != 0 && !now.recorded:
+			why = "the process has no recorder"
 		case !now.has(c.needs) || before != nil && c.needs&needWaits != 0 && before.Waits == nil:
 			why = "the look was not taken for it"
 		}

@@ -23,6 +23,8 @@ type Look struct {
 
 	Counters Counters
 
+	recorded bool // by a recorder: there are Counters
+
 	recent []recentSite // what was held lately; nil if [LookOptions.For] has no check that needs it
 }
 
@@ -45,17 +47,22 @@ type LookOptions struct {
 }
 
 // TakeLook is [LookOptions.Take] for all checks.
-func TakeLook(ctx context.Context, r *flight.Reader) (*Look, error) {
-	return LookOptions{}.Take(ctx, r)
+func TakeLook(ctx context.Context, src Source) (*Look, error) {
+	return LookOptions{}.Take(ctx, src)
 }
 
-// Take reads a look from a flight file; see [Take], [TakeWaits] and [TakeSchedulers]. It reads the table of threads once for all three, and once more if
+// Take reads a look from a flight file, or of another source what that has; see [Take], [TakeWaits] and [TakeSchedulers]. It reads the table of threads once for all three, and once more if
 // threads wait for the end of threads, or for each other.
-func (o LookOptions) Take(ctx context.Context, r *flight.Reader) (*Look, error) {
+func (o LookOptions) Take(ctx context.Context, src Source) (*Look, error) {
 	began := time.Now()
-	p := processOf(r, began)
+	p := processOf(src, began)
 	l := &Look{Process: p, Taken: began, AsOf: p.LastSeen}
 	needs := needsOf(o.For)
+	r := FlightReader(src)
+	if r == nil {
+		return l, o.unrecorded(ctx, src, needs, l)
+	}
+	l.recorded = true
 	rings, err := r.Rings()
 	l.missed(err)
 	l.count(r, rings)
@@ -110,6 +117,26 @@ func (o LookOptions) Take(ctx context.Context, r *flight.Reader) (*Look, error) 
 	}
 	l.Took = time.Since(began)
 	return l, ctx.Err()
+}
+
+// unrecorded reads a look of a source without a recorder.
+func (o LookOptions) unrecorded(ctx context.Context, src Source, needs need, l *Look) (err error) {
+	if needs&needThreads != 0 {
+		if l.Snapshot, err = Take(ctx, src, o.Snapshot); err != nil {
+			return err
+		}
+		l.Taken, l.AsOf = l.Snapshot.Taken, l.Snapshot.AsOf
+		l.Counters.Threads = l.Snapshot.Threads
+		l.miss(l.Snapshot.Incomplete)
+	}
+	if needs&needWaits != 0 && KnowsWaits(src) {
+		if l.Waits, err = TakeWaits(ctx, src); err != nil {
+			return err
+		}
+		l.miss(l.Waits.Incomplete)
+	}
+	l.Took = time.Since(l.Taken)
+	return nil
 }
 
 func (l *Look) missed(err error) {

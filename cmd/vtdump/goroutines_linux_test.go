@@ -58,6 +58,19 @@ func TestEachReportOfAProgramWithoutVtscope(t *testing.T) {
 	}
 }
 
+func TestFindingsOfAProgramWithoutVtscope(t *testing.T) {
+	pid := startPlain(t, "-each", "200")
+	r := vtdump(t, "findings", pid, "--check", "long-held=10ms", "--growth", "50ms")
+	for _, want := range []string{
+		"200 goroutines wait for mutex 0x", "Go does not record who holds it", "main.locks main.go:",
+		"judged in part: deadlock: 3,", "not judged: spawn-storm: the process has no recorder", "not judged: unscoped: the process has no recorder",
+	} {
+		if r.code != exitFailed || !strings.Contains(r.out, want) {
+			t.Errorf("got exit %d, %q and\n%s\nwant %q", r.code, r.errors, r.out, want)
+		}
+	}
+}
+
 func TestGoProgramsAreListed(t *testing.T) {
 	pid := startPlain(t, "-each", "10")
 	if out := succeeds(t); !regexp.MustCompile(`(?m)^ *PID +GO PROGRAM +AGE +GOROUTINES +BUILT BY$`).MatchString(out) ||

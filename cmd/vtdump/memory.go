@@ -159,8 +159,10 @@ func (s *settings) goroutines(ctx context.Context, w world, src *memory.Goroutin
 		return s.live(ctx, w, src)
 	case commandWaits:
 		return s.waits(ctx, w, src)
+	case commandFindings:
+		return s.findings(ctx, w, src)
 	}
-	return hint{fmt.Errorf("%s: a Go program without vtscope: %s needs what its recorder knows", s.target, formOf(s.command).word), "vtdump " + s.target + ", vtdump waits " + s.target + ", vtdump top " + s.target + ", or vtdump check " + s.target}
+	return hint{fmt.Errorf("%s: a Go program without vtscope: %s needs what its recorder knows", s.target, formOf(s.command).word), "vtdump " + s.target + ", vtdump waits " + s.target + ", vtdump findings " + s.target + ", vtdump top " + s.target + ", or vtdump check " + s.target}
 }
 
 // withGoroutines returns r with what is in memory of the process's threads on goroutines, where those waits are that they cannot record; or r if there are none, or

@@ -204,7 +204,7 @@ func (s *settings) printWaits(w world, all *dump.Waits) (err error) {
 const usualGrowth = 2 * time.Second
 
 // findings prints what the checks find, and returns errFound if they find anything.
-func (s *settings) findings(ctx context.Context, w world, r *flight.Reader) error {
+func (s *settings) findings(ctx context.Context, w world, r dump.Source) error {
 	now, err := dump.TakeLook(ctx, r)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.target, err)

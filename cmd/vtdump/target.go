@@ -139,7 +139,7 @@ func explain(call, target string, err error) error {
 	case errors.Is(err, flight.ErrNotVtscope):
 		try = "vtdump, for a list; a program that imports the runtime is on it from 0.1 s after its start on, unless it runs with\n" +
 			"     VTSCOPE=off or private, or with a VTSCOPE_DIR that is not set here. Of any other Go program there\n" +
-			"     are the goroutines: vtdump PID, vtdump waits PID, vtdump top PID, vtdump check PID, vtdump diff PID --every 5s"
+			"     are the goroutines: vtdump PID; also waits, findings, top, check, and diff PID --every 5s"
 	case errors.Is(err, flight.ErrFormat):
 		try = "vtdump, for a list; a flight file is called PID-STARTTIME.flight"
 	}

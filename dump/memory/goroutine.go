@@ -128,6 +128,10 @@ func (w *goroutineReader) fill(g *goroutine, b []byte) {
 	}
 	g.id, g.status, g.reason = le.Uint64(b[l.gID:]), le.Uint32(b[l.gStatus:])&^statusScan, b[l.gReason]
 	g.since, g.madeAt, g.starts = int64(le.Uint64(b[l.gSince:])), le.Uint64(b[l.gMadeAt:]), le.Uint64(b[l.gStart:])
+	// Go measures how long each eighth goroutine waits for a lock: then it knows since when.
+	if began := int64(le.Uint64(b[l.gStamp:])); began > 0 && b[l.gTracking] == 1 && g.status == statusWaiting && (g.since == 0 || began < g.since) {
+		g.since = began
+	}
 	g.waiting = le.Uint64(b[l.gWaiting:])
 	g.labels, g.locked = le.Uint64(b[l.gLabels:]), le.Uint64(b[l.gLockedM:]) != 0
 	if l.gParent != 0 {

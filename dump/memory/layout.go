@@ -26,6 +26,7 @@ type layout struct {
 	gParent, gMadeAt, gStart                       int // parentGoid (0: there is none), gopc, startpc
 	gLabels, gLockedM                              int
 	gWaiting                                       int  // of the sudogs that it waits with
+	gTracking, gStamp                              int  // tracking, trackingStamp
 	sudogElem, sudogLink, sudogC, sudogSelect      int  // sudogSelect is a byte
 	labelMap                                       bool // labels are a map, and not a slice
 	semaDogs                                       bool // also who waits for a semaphore has its sudog in waiting, with the semaphore as its element
@@ -79,6 +80,7 @@ func makeLayouts() map[int]layout {
 			l.sudogSelect, l.sudogLink, l.sudogC, l.semaDogs = 60, 72, 88, true
 		}
 		l.gWaiting = l.gStart + 16
+		l.gTracking, l.gStamp = l.gSeq-1, (l.gSeq+8)&^7
 		l.gWhole = l.gLabels + 8
 		all[minor] = l
 	}
