@@ -109,3 +109,16 @@ func TestACoreOfAProgramWithoutVtscope(t *testing.T) {
 		t.Errorf("waits: got\n%s", out)
 	}
 }
+
+func TestTopOfAProgramWithoutVtscope(t *testing.T) {
+	pid := startPlain(t, "-each", "10")
+	x := openTerminal(t, 100, 40)
+	cmd := x.start(build(t), "top", pid, "--every", "10ms")
+	x.sees("202 goroutines in ")
+	x.types("\r") // the first group
+	x.sees("Esc back")
+	x.types("\x1b")
+	x.sees("202 goroutines in ")
+	x.types("q")
+	x.leaves(cmd)
+}

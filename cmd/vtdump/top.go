@@ -317,7 +317,6 @@ const findingsEvery = 5
 // newSampler looks at a process in its file or its memory, while it holds one.
 func newSampler(s *settings, src dump.Source, one sync.Locker) *sampler {
 	var before *dump.Look
-	r := dump.FlightReader(src)
 	return &sampler{
 		every: cmp.Or(s.every, usualInterval),
 		take: func(ctx context.Context, f *filter.Filter) (*dump.Snapshot, error) {
@@ -327,11 +326,11 @@ func newSampler(s *settings, src dump.Source, one sync.Locker) *sampler {
 			defer one.Unlock()
 			return dump.Take(ctx, src, o)
 		},
-		figures: func() (topFigures, error) { return figuresOf(r) },
+		figures: func() (topFigures, error) { return figuresOf(dump.FlightReader(src)) },
 		findings: func(ctx context.Context) (*dump.Findings, error) {
 			one.Lock()
 			defer one.Unlock()
-			now, err := dump.TakeLook(ctx, r)
+			now, err := dump.TakeLook(ctx, src)
 			if err != nil {
 				return nil, err
 			}
@@ -390,7 +389,11 @@ type topFigures struct {
 	startRate, switchRate, pinRate float64 // a second
 }
 
+// figuresOf reads them; r is nil where there is no recorder.
 func figuresOf(r *flight.Reader) (f topFigures, err error) {
+	if r == nil {
+		return f, nil
+	}
 	rows, err := r.Schedulers()
 	if err != nil && !errors.Is(err, flight.ErrIncomplete) {
 		return f, err
