@@ -17,6 +17,7 @@ type goroutine struct {
 	status         uint32
 	reason         uint8
 	locked         bool
+	noRoom         bool // there are too many distinct stacks
 	moved          bool // its stack could not be read: it ran between the looks at it
 	since          int64
 	madeAt, starts uint64
@@ -43,7 +44,8 @@ func (p *program) walk(pause func(time.Duration)) ([]goroutine, error) {
 		return nil, err
 	}
 	slices.Sort(left)
-	all := make([]goroutine, 0, len(left))
+	left = slices.Compact(left)
+	all := make([]goroutine, 0, min(len(left), 1<<16))
 	w := goroutineReader{program: p}
 	for try := 1; len(left) > 0; try++ {
 		var again []uint64
@@ -113,8 +115,12 @@ func (w *goroutineReader) read(at []uint64) []goroutine {
 	}
 	w.gs.readAgain(w.space)
 	for i := range w.batch {
-		if g := &w.batch[i]; g.stack != 0 && !w.same(g, w.gs.before(i), w.gs.after(i)) {
-			g.stack, g.waitsFor, g.moved = 0, 0, true
+		g := &w.batch[i]
+		if (g.stack != 0 || g.noRoom) && !w.same(g, w.gs.before(i), w.gs.after(i)) {
+			g.stack, g.noRoom, g.moved = 0, false, true
+		}
+		if g.moved {
+			g.waitsFor, g.several = 0, false
 		}
 	}
 	return w.batch
@@ -176,6 +182,7 @@ func (w *goroutineReader) unwind(g *goroutine, b []byte, top *span) {
 		return
 	}
 	g.stack = w.stacks.intern(w.pcs, len(w.pcs) >= maxDepth)
+	g.noRoom = g.stack == 0
 }
 
 // beginsWith reports whether the stack that was unwound ends in the function that a goroutine began with: that of a thread of C has nothing below.

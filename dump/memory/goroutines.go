@@ -59,6 +59,7 @@ type Goroutines struct {
 	missing []string    // for ever
 	alive   func() bool // nil: of a core file
 	status  func() flight.Status
+	pause   func(time.Duration)                    // between looks at goroutines that run
 	clock   func() (now time.Duration, known bool) // that of Go programs; nil: of a core file
 	waits   []flight.Blocker                       // by the index of a row, what it waits for
 	reasons map[flight.StackID]string
@@ -123,7 +124,7 @@ func newGoroutines(s space, o GoroutineOptions) (*Goroutines, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Goroutines{program: p, options: o, places: map[uint64]flight.Frame{}, hidden: map[uint64]bool{}}
+	out := &Goroutines{program: p, pause: time.Sleep, options: o, places: map[uint64]flight.Frame{}, hidden: map[uint64]bool{}}
 	out.process.GoVersion = p.version
 	out.show(roster.New(out.process, time.Now()))
 	return out, nil
@@ -138,7 +139,7 @@ func (s *Goroutines) look() error {
 	out := roster.New(s.process, time.Now())
 	s.show(out)
 	s.program.stacks, s.reasons = newStackTable(s.program.module), map[flight.StackID]string{}
-	all, err := s.program.walk(time.Sleep)
+	all, err := s.program.walk(s.pause)
 	if err != nil {
 		return fmt.Errorf("%w: %w", flight.ErrIncomplete, err)
 	}
@@ -150,7 +151,7 @@ func (s *Goroutines) look() error {
 		now, known = s.clock()
 	}
 	s.waits = s.waits[:0]
-	executing, moved := 0, 0
+	executing, moved, noRoom := 0, 0, 0
 	for i := range all {
 		g := &all[i]
 		t := goroutines.Goroutine{Why: s.why(g), Locked: g.locked}
@@ -164,6 +165,8 @@ func (s *Goroutines) look() error {
 		switch {
 		case g.moved:
 			moved++
+		case g.noRoom:
+			noRoom++
 		case g.stack == 0:
 			executing++
 		default:
@@ -177,6 +180,9 @@ func (s *Goroutines) look() error {
 	}
 	if moved > 0 {
 		out.Miss("%s without a stack: they ran at each look", dump.Count(moved, "goroutine"))
+	}
+	if noRoom > 0 {
+		out.Miss("%s without a stack: there are too many different ones", dump.Count(noRoom, "goroutine"))
 	}
 	if executing > 0 {
 		out.Miss("%s without a stack: they executed", dump.Count(executing, "goroutine"))
@@ -213,6 +219,15 @@ func (s *Goroutines) function(pc uint64) string {
 	return s.program.module.nameAt(f.name)
 }
 
+// remember puts what was found out into a map that may not grow for ever: a process may lie.
+func remember[V any](m map[uint64]V, key uint64, value V) {
+	const most = 1 << 16
+	if len(m) >= most {
+		clear(m)
+	}
+	m[key] = value
+}
+
 // isRuntimes reports whether a goroutine is of Go's runtime, which Go's own dumps leave out, too.
 func (s *Goroutines) isRuntimes(g *goroutine) bool {
 	hidden, known := s.hidden[g.starts]
@@ -222,7 +237,7 @@ func (s *Goroutines) isRuntimes(g *goroutine) bool {
 		default:
 			hidden = strings.HasPrefix(name, "runtime.")
 		}
-		s.hidden[g.starts] = hidden
+		remember(s.hidden, g.starts, hidden)
 	}
 	return hidden
 }
@@ -239,7 +254,7 @@ func (s *Goroutines) made(g *goroutine) (f flight.Frame, ok bool) {
 			f.Func = all[len(all)-1].Func // Go names the function that the calls were inlined into
 			f.Inlined = false
 		}
-		s.places[g.madeAt] = f
+		remember(s.places, g.madeAt, f)
 	}
 	return f, f.Func != ""
 }
@@ -358,6 +373,9 @@ func (t *creators) below(above flight.ScopeIndex, g *goroutine) flight.ScopeInde
 		}
 	}
 	at := t.s.roster.Scope(above, f.Func+" "+path.Base(f.File)+":"+strconv.Itoa(f.Line))
+	if at == above {
+		return above // there is no room for more scopes
+	}
 	for int(at) >= len(t.sites) {
 		t.sites, t.above = append(t.sites, 0), append(t.above, 0)
 	}

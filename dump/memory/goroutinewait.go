@@ -88,7 +88,7 @@ func (s *Goroutines) blocker(g *goroutine) flight.Blocker {
 		return 0
 	}
 	why := s.program.reason(g.reason)
-	if why == "semacquire" {
+	if why == "semacquire" && g.stack != 0 {
 		why = s.reasonIn(g.stack)
 	}
 	at := g.waitsFor
@@ -130,9 +130,11 @@ var semaphores = []struct {
 func (s *Goroutines) channels(all map[flight.Blocker]bool) (rows []flight.BlockerRow) {
 	const header = 16 // of an hchan: qcount and dataqsiz
 	var spans []span
+	room := make([]byte, header*len(all))
 	for b := range all {
 		if b.Kind() == flight.BlockedByChannel {
-			spans = append(spans, span{address: b.ID(), to: make([]byte, header)})
+			at := header * len(spans)
+			spans = append(spans, span{address: b.ID(), to: room[at : at+header : at+header]})
 		}
 	}
 	s.program.space.readMany(spans)

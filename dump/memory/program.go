@@ -177,7 +177,7 @@ func (p *program) findLists() (found []uint64) {
 
 // list returns the longest of the lists: goroutines are added at the end of runtime.allgs, and none is taken away.
 func (p *program) list() (at, first, n uint64) {
-	const most = 1 << 26
+	const most = 1 << 24
 	le := binary.LittleEndian
 	for _, list := range p.lists {
 		var header [16]byte
@@ -260,7 +260,8 @@ func (p *program) labelsAt(at uint64) (all []goroutines.Label) {
 		return all
 	}
 	// A map of Go before 1.24: buckets of eight, with a byte for each entry, the keys, the values, and where there are more.
-	const keys, values, more, used = 8, 8 + 8*16, 8 + 16*16, 5
+	const keys, values, more, used, mostBuckets = 8, 8 + 8*16, 8 + 16*16, 5, 256
+	buckets := 0
 	at, _ = word(p.space, at)
 	var h [24]byte
 	if at == 0 || p.space.ReadMemory(h[:], at) < len(h) {
@@ -268,7 +269,8 @@ func (p *program) labelsAt(at uint64) (all []goroutines.Label) {
 	}
 	for i := uint64(0); i < 1<<min(h[9], 6); i++ {
 		b := make([]byte, more+8)
-		for bucket := le.Uint64(h[16:]) + i*uint64(len(b)); bucket != 0 && p.space.ReadMemory(b, bucket) == len(b) && len(all) < most; bucket = le.Uint64(b[more:]) {
+		for bucket := le.Uint64(h[16:]) + i*uint64(len(b)); bucket != 0 && p.space.ReadMemory(b, bucket) == len(b) && buckets < mostBuckets; bucket = le.Uint64(b[more:]) {
+			buckets++
 			for j := range 8 {
 				if b[j] >= used {
 					all = append(all, goroutines.Label{Key: text(b[keys+16*j:]), Value: text(b[values+16*j:])})

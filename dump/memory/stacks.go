@@ -17,6 +17,7 @@ type stackTable struct {
 	byHash map[uint64]uint32 // 1 + index in pcs
 	pcs    [][]uint64        // return addresses, innermost first
 	cut    []bool
+	words  int             // of pcs
 	ends   map[uint64]bool // addresses that were looked up: whether a goroutine begins there
 }
 
@@ -24,7 +25,10 @@ func newStackTable(m *module) *stackTable {
 	return &stackTable{module: m, byHash: map[uint64]uint32{}, ends: map[uint64]bool{}}
 }
 
-// intern returns the id of a stack, and copies it if it is new.
+// mostWords is how many return addresses a table holds: 256 MB.
+const mostWords = 1 << 25
+
+// intern returns the id of a stack, and copies it if it is new; 0 if there is no room.
 func (t *stackTable) intern(pcs []uint64, cut bool) flight.StackID {
 	h := uint64(len(pcs))
 	for _, pc := range pcs {
@@ -34,6 +38,10 @@ func (t *stackTable) intern(pcs []uint64, cut bool) flight.StackID {
 	for ; ; h++ {
 		i := t.byHash[h]
 		if i == 0 {
+			if t.words += len(pcs); t.words > mostWords {
+				t.words -= len(pcs)
+				return 0
+			}
 			t.pcs, t.cut = append(t.pcs, slices.Clone(pcs)), append(t.cut, cut)
 			t.byHash[h] = uint32(len(t.pcs))
 			return firstStack + flight.StackID(len(t.pcs)-1)
