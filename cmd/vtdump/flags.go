@@ -153,7 +153,7 @@ type targetRow struct {
 }
 
 var targets = []targetRow{
-	{"PID", "the id of a process that runs, hangs, is stopped, or was killed"},
+	{"PID", "the id of a process that runs, hangs, is stopped, or was killed; of a Go program without vtscope, which is shown by its goroutines, of one that runs"},
 	{"PROGRAM", "the name of a program, if one process runs it"},
 	{"FILE", "a flight file, such as /dev/shm/vtscope-1000/4711-99.flight"},
 	{"DUMP", "a file that vtdump --json has written: the threads as they were then"},

@@ -2,12 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/internal/childtest"
@@ -69,6 +71,44 @@ func TestFindingsOfAProgramWithoutVtscope(t *testing.T) {
 			t.Errorf("got exit %d, %q and\n%s\nwant %q", r.code, r.errors, r.out, want)
 		}
 	}
+}
+
+func TestAProgramWithoutVtscopeIsATargetByItsName(t *testing.T) {
+	copied := filepath.Join(t.TempDir(), "one of a kind") // other tests run plain
+	text, err := os.ReadFile(childtest.Build(t, "./fixtures/plain"))
+	if err == nil {
+		err = os.WriteFile(copied, text, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := func() {
+		t.Helper()
+		c := exec.Command(copied)
+		in, err := c.StdinPipe()
+		if err == nil {
+			err = c.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			in.Close()
+			c.Wait() // it ends with its input
+		})
+	}
+	start()
+	var r result
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if r = vtdump(t, filepath.Base(copied)); strings.Contains(r.out, "main.selectsNothing") {
+			break
+		}
+	}
+	if r.code != exitDone || !strings.HasPrefix(r.out, "one of a kind (pid ") {
+		t.Errorf("got exit %d, %q and %q", r.code, r.out, r.errors)
+	}
+	start()
+	fails(t, exitFailed, "2 processes have this name\n    try: vtdump ", filepath.Base(copied))
 }
 
 func TestGoProgramsAreListed(t *testing.T) {

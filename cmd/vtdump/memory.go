@@ -82,8 +82,11 @@ func (s *settings) attach(w world) (*memory.Source, error) {
 
 // withoutFile does the command in memory when there is no flight file; why says so. It returns why if there is no recorder in memory either.
 func (s *settings) withoutFile(ctx context.Context, w world, why error) error {
-	pid, err := strconv.Atoi(s.target)
-	if err != nil || !errors.Is(why, flight.ErrNotVtscope) || s.command&(inMemory|commandTop) == 0 {
+	if s.command&(inMemory|commandTop) == 0 {
+		return why
+	}
+	pid, why := s.pidOf(why)
+	if pid == 0 {
 		return why
 	}
 	src, err := memory.Attach(pid, memory.Options{})
@@ -98,6 +101,33 @@ func (s *settings) withoutFile(ctx context.Context, w world, why error) error {
 	}
 	fmt.Fprintf(w.stderr, "vtdump: process %d has no flight file: read in its memory\n", pid)
 	return s.outOf(ctx, w, src)
+}
+
+// pidOf returns the process that the target names, as a pid or as a Go program, and that has no flight file, as why says. Without one it is 0, and err says why.
+func (s *settings) pidOf(why error) (pid int, err error) {
+	if pid, err := strconv.Atoi(s.target); err == nil {
+		if !errors.Is(why, flight.ErrNotVtscope) {
+			return 0, why
+		}
+		return pid, why
+	}
+	if !errors.Is(why, errNoName) {
+		return 0, why
+	}
+	var all []string
+	for _, p := range memory.GoProcesses(func(int) bool { return false }) {
+		if p.Program == s.target {
+			pid = p.PID
+			all = append(all, fmt.Sprintf("%s %d   (%s, %s)", s.call(), p.PID, dump.Count(p.Goroutines, "goroutine"), p.GoVersion))
+		}
+	}
+	switch {
+	case len(all) > 1:
+		return 0, hint{fmt.Errorf("%s: %d processes have this name", s.target, len(all)), strings.Join(all, "\n     ")}
+	case pid == 0:
+		return 0, why
+	}
+	return pid, why
 }
 
 // ofGo does the command with the goroutines of a process without a recorder.
@@ -216,8 +246,8 @@ func (s *settings) source(w world) (closer, error) {
 	if err == nil {
 		return r, nil
 	}
-	pid, pidErr := strconv.Atoi(s.target)
-	if pidErr != nil || !errors.Is(err, flight.ErrNotVtscope) {
+	pid, err := s.pidOf(err)
+	if pid == 0 {
 		return nil, err
 	}
 	src, attachErr := memory.Attach(pid, memory.Options{})

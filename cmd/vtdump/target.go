@@ -15,6 +15,9 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
+// errNoName is what errors match of a target that nothing has the name of.
+var errNoName = errors.New("no vtscope process and no file of this name")
+
 // open finds what target names: a process by pid, a flight file by path, a process by program name, or
 // else a flight file in the working directory.
 // call is how vtdump was called, as "vtdump" or "vtdump scheduler": the next steps of errors begin with it.
@@ -66,7 +69,7 @@ func open(call, target string, now time.Time) (*flight.Reader, error) {
 	} else if near := nearest(target, commandWords()); near != "" && call == "vtdump" {
 		try = "vtdump " + near + " TARGET; or " + try
 	}
-	return nil, hint{errors.Join(append([]error{fmt.Errorf("%s: no vtscope process and no file of this name", target)}, errs...)...), try}
+	return nil, hint{errors.Join(append([]error{fmt.Errorf("%s: %w", target, errNoName)}, errs...)...), try}
 }
 
 func ambiguous(call, target string, processes []flight.Process, now time.Time) error {

@@ -6,13 +6,15 @@
 //	defer p.Close()
 //	snapshot, err := dump.Take(ctx, p, dump.Options{})
 //
+// A program without a recorder is read by its goroutines, as [AttachGo] and [OpenGoCore] have them.
+//
 // Nothing is ever written into a process. docs/outside.md says how it is done, what permission it takes, and what it costs the process.
 //
 // # Concurrency
 //
-// A [Source] is for one goroutine at a time.
+// A [Source] is for one goroutine at a time, and so are [Goroutines].
 //
 // # Where to start reading
 //
-// [Source], then the protocol of [walker]; layout.go has what is known of Go's releases.
+// [Source], then the protocol of [walker]; for any Go program [Goroutines], then program.walk. layout.go has what is known of Go's releases.
 package memory

@@ -36,8 +36,9 @@ type layout struct {
 	inlineSize, inlineID, inlineName, inlineParent int // of an inlined call
 }
 
-// layouts has a row for each minor release that is known. A new one: print the offsets from the DWARF of a program that it has built, for amd64 and
-// arm64, and compare; add a row if they are the same, or one of its own. TestLayoutsAreThoseOfTheRelease compares with the release the tests run on.
+// layouts has a row for each minor release that is known. For a new one raise the last minor in makeLayouts, and run TestLayoutsAreThoseOfTheRelease with it: the
+// test compares the row with the DWARF of programs for amd64 and arm64. What has changed gets a case. Then TestGoroutinesOfAnyProgramAreAsGoItselfSays tells what
+// DWARF does not.
 var layouts = makeLayouts()
 
 func makeLayouts() map[int]layout {
