@@ -43,7 +43,6 @@ var layouts = makeLayouts()
 
 func makeLayouts() map[int]layout {
 	l := layout{
-		gSize:    192,
 		gStackLo: 0, gStackHi: 8,
 		gM:  48,
 		gSP: 56, gPC: 64, gSelf: 72, gBP: 104,
@@ -80,6 +79,7 @@ func makeLayouts() map[int]layout {
 			l.gParent, l.gMadeAt, l.gStart, l.gLabels = 280, 288, 304, 352
 			l.sudogSelect, l.sudogLink, l.sudogC, l.semaDogs = 60, 72, 88, true
 		}
+		l.gSize = (l.gSeq + 8) &^ 7
 		l.gWaiting = l.gStart + 16
 		l.gTracking, l.gStamp = l.gSeq-1, (l.gSeq+8)&^7
 		l.gWhole = l.gLabels + 8

@@ -104,3 +104,24 @@ func TestAMemoryThatLiesIsAnErrorOrADump(t *testing.T) {
 		t.Errorf("%d dumps and %d failures: what is tested?", dumps, failures)
 	}
 }
+
+// All that is read of a goroutine is in what is copied of it, whatever release a process claims.
+func TestLayoutsLieWithinWhatIsCopied(t *testing.T) {
+	for minor, l := range layouts {
+		for _, at := range []int{l.gStackHi + 8, l.gM + 8, l.gBP + 8, l.gSyscallPC + 8, l.gSyscBP + 8, l.gStatus + 4, l.gSeq + 1} {
+			if at > l.gSize {
+				t.Errorf("go1.%d: %d bytes are copied, and %d read", minor, l.gSize, at)
+			}
+		}
+		for _, at := range []int{l.gSize, l.gID + 8, l.gSince + 8, l.gReason + 1, l.gParent + 8, l.gMadeAt + 8, l.gStart + 8, l.gLabels + 8, l.gLockedM + 8, l.gWaiting + 8, l.gTracking + 1, l.gStamp + 8} {
+			if at > l.gWhole {
+				t.Errorf("go1.%d: %d bytes are copied, and %d read", minor, l.gWhole, at)
+			}
+		}
+		for _, at := range []int{l.sudogElem + 8, l.sudogLink + 8, l.sudogC + 8, l.sudogSelect + 1} {
+			if at > maxSudog {
+				t.Errorf("go1.%d: %d bytes of a sudog are copied, and %d read", minor, maxSudog, at)
+			}
+		}
+	}
+}
