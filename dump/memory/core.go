@@ -435,6 +435,10 @@ func OpenGoCore(path, exe string, o GoroutineOptions) (*Goroutines, error) {
 		c.close()
 		return nil, fmt.Errorf("memory: read %s: %w", path, err)
 	}
+	src.program.registers = func(tid int) (registers, bool) {
+		r, ok := c.registers[tid]
+		return r, ok
+	}
 	src.process.PID, src.process.Path, src.process.Exe = c.pid, path, cmp.Or(c.override, c.exe)
 	src.process.Program = filepath.Base(src.process.Exe)
 	if info, err := c.file.Stat(); err == nil {

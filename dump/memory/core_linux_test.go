@@ -83,6 +83,12 @@ func TestACoreOfDelveHasExactStacks(t *testing.T) {
 // kernelCore kills a process so that the kernel writes a core.
 func kernelCore(t testing.TB, pid int) string {
 	t.Helper()
+	return coreWhen(t, pid, func() error { return syscall.Kill(pid, syscall.SIGABRT) })
+}
+
+// coreWhen returns the core that the kernel writes of a process that dies.
+func coreWhen(t testing.TB, pid int, die func() error) string {
+	t.Helper()
 	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
 	if err != nil || strings.ContainsAny(string(pattern), "|/%") {
 		t.Skipf("the kernel does not write cores where they are found: pattern %q, %v", pattern, err)
@@ -96,7 +102,7 @@ func kernelCore(t testing.TB, pid int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(pid, syscall.SIGABRT); err != nil {
+	if err := die(); err != nil {
 		t.Fatal(err)
 	}
 	name := strings.TrimSpace(string(pattern))

@@ -57,6 +57,11 @@ func (w *walker) executes(k *flight.Look, m uint64, r registers) {
 	case status != statusRunning:
 		return
 	case !stack.has(r.sp):
+		if before, ok := w.interrupted(r); ok && stack.has(before.sp) {
+			before.pc++
+			w.fromTables(k, before, stack)
+			return
+		}
 		// The OS thread is on its own stack, for the runtime or for a call of the kernel's: the goroutine's registers are put away.
 		if at, ok := word(w.space, m+uint64(l.mVdsoSP)); ok && at != 0 {
 			r.pc, _ = word(w.space, m+uint64(l.mVdsoSP)+8)

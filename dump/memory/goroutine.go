@@ -37,7 +37,7 @@ const (
 //
 //	G1  A goroutine and the top of its stack count if it is the same afterwards: stack, place, status, id, and the counter of its switches. Else it is read again, a little later.
 //	G2  One that waits, or is in a call of the kernel's, has frame pointers. One that was stopped on its way may have been anywhere in a function: the sizes of frames tell.
-//	G3  Nothing tells the stack of one that executes, but for its OS thread's registers.
+//	G3  Nothing tells the stack of one that executes, but for its OS thread's registers, which a core file has.
 func (p *program) walk(pause func(time.Duration)) ([]goroutine, error) {
 	left, err := p.addresses()
 	if err != nil {
@@ -113,6 +113,13 @@ func (w *goroutineReader) read(at []uint64) []goroutine {
 	for j, i := range w.which {
 		w.unwind(&w.batch[i], w.gs.before(i), &w.tops.spans[j])
 	}
+	if w.registers != nil {
+		for i := range w.batch {
+			if g := &w.batch[i]; g.status == statusRunning {
+				w.executes(g, w.gs.before(i))
+			}
+		}
+	}
 	w.gs.readAgain(w.space)
 	for i := range w.batch {
 		g := &w.batch[i]
@@ -183,6 +190,41 @@ func (w *goroutineReader) unwind(g *goroutine, b []byte, top *span) {
 	}
 	g.stack = w.stacks.intern(w.pcs, len(w.pcs) >= maxDepth)
 	g.noRoom = g.stack == 0
+}
+
+// executes sets the stack of a goroutine that an OS thread executes, which stands still (G3).
+func (w *goroutineReader) executes(g *goroutine, b []byte) {
+	le := binary.LittleEndian
+	l := &w.layout
+	m := le.Uint64(b[l.gM:])
+	tid, ok := word(w.space, m+uint64(l.mProcID))
+	if now, known := word(w.space, m+uint64(l.mCurG)); !ok || !known || now != g.at || tid == 0 || tid > 1<<31 {
+		return
+	}
+	r, ok := w.registers(int(tid))
+	if !ok {
+		return
+	}
+	stack := area{le.Uint64(b[l.gStackLo:]), le.Uint64(b[l.gStackHi:])}
+	if stack.to-stack.from > maxStack {
+		return
+	}
+	if !stack.has(r.sp) {
+		if before, ok := w.interrupted(r); ok {
+			r = before
+		}
+	}
+	if stack.has(r.sp) {
+		r.pc++ // it has not called: see module.frames
+		w.pcs, ok = w.byTables(w.pcs[:0], r, stack, &span{})
+	} else if sp := le.Uint64(b[l.gSP:]); stack.has(sp) { // the runtime executes on a stack of its own
+		w.pcs, ok = w.follow(append(w.pcs[:0], le.Uint64(b[l.gPC:])), &span{address: sp}, sp, stack.to, le.Uint64(b[l.gBP:]))
+	} else {
+		return
+	}
+	if ok || w.beginsWith(g) {
+		g.stack = w.stacks.intern(w.pcs, len(w.pcs) >= maxDepth)
+	}
 }
 
 // beginsWith reports whether the stack that was unwound ends in the function that a goroutine began with: that of a thread of C has nothing below.

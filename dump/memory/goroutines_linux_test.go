@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,13 +28,14 @@ import (
 // A plain is a running fixture.
 type plain struct {
 	pid int
+	end func() error  // ends its input
 	ask func() string // for its goroutines, as Go prints them
 }
 
 func startPlain(t testing.TB, program string, args ...string) plain {
 	t.Helper()
 	c := exec.Command(program, args...)
-	c.Stderr = os.Stderr
+	c.Dir, c.Env = t.TempDir(), append(os.Environ(), "GOTRACEBACK=crash")
 	in, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +58,7 @@ func startPlain(t testing.TB, program string, args ...string) plain {
 	if err != nil || pid == nil {
 		t.Fatalf("%s: %q, %v", program, first, err)
 	}
-	p := plain{pid: c.Process.Pid}
+	p := plain{pid: c.Process.Pid, end: in.Close}
 	p.ask = func() string {
 		t.Helper()
 		fmt.Fprintln(in)
@@ -421,8 +423,13 @@ func TestGoroutinesInACoreFile(t *testing.T) {
 	if _, err := exec.LookPath("gcore"); err != nil {
 		t.Skipf("no gcore: %v", err)
 	}
-	p := startPlain(t, childtest.Build(t, "./fixtures/plain"))
-	live := p.compare(t, GoroutineOptions{})
+	computes := 0
+	p := startPlain(t, childtest.Build(t, "./fixtures/plain"), "-compute")
+	live, err := AttachGo(p.pid, GoroutineOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer live.Close()
 	base := filepath.Join(t.TempDir(), "core")
 	if out, err := exec.Command("gcore", "-o", base, strconv.Itoa(p.pid)).CombinedOutput(); err != nil {
 		t.Skipf("gcore: %v\n%s", err, out)
@@ -436,6 +443,21 @@ func TestGoroutinesInACoreFile(t *testing.T) {
 		t.Errorf("got %+v", process)
 	}
 	got, want := tell(t, core), tell(t, live)
+	for id, g := range got {
+		if strings.Contains(g.Stack, "main.computes") { // its registers are in the core
+			if strings.HasPrefix(want[id].State, "mounted") && want[id].Stack != "" {
+				t.Errorf("of the live process: got the stack %q of a goroutine that executes", want[id].Stack)
+			}
+			computes++
+		}
+		if strings.HasPrefix(g.State, "mounted") || strings.HasPrefix(want[id].State, "mounted") || strings.HasPrefix(g.State, "runnable") {
+			delete(got, id)
+			delete(want, id)
+		}
+	}
+	if computes != 1 {
+		t.Errorf("got %d goroutines that compute, want 1", computes)
+	}
 	delete(got, 1) // gcore may interrupt its call
 	delete(want, 1)
 	if !maps.Equal(got, want) {
@@ -509,4 +531,26 @@ func TestGoroutinesOfAServerAsDebianBuildsIt(t *testing.T) {
 		}
 	}
 	t.Error(last)
+}
+
+// A program that panics is killed by a signal that it sends itself: that is what its OS thread handles when the kernel writes the core.
+func TestTheGoroutineThatPanicsIsInTheCore(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skipf("what a signal has interrupted is not found on %s yet", runtime.GOARCH)
+	}
+	p := startPlain(t, childtest.Build(t, "./fixtures/plain"), "-panic")
+	core, err := OpenGoCore(coreWhen(t, p.pid, p.end), "", GoroutineOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer core.Close()
+	for _, g := range tell(t, core) {
+		if strings.Contains(g.Stack, "main.panics ") {
+			if !strings.Contains(g.Stack, "created by main.main ") || !strings.HasPrefix(g.State, "mounted") {
+				t.Errorf("got %+v", g)
+			}
+			return
+		}
+	}
+	t.Error("nobody panics")
 }

@@ -22,7 +22,10 @@ type program struct {
 	module  *module
 	lists   []uint64 // addresses of runtime.allgs, and of copies of it
 	reasons []string // runtime.waitReasonStrings
-	arm     bool
+
+	// registers returns those of an OS thread that stands still; nil if none does.
+	registers func(tid int) (r registers, ok bool)
+	arm       bool
 }
 
 // findProgram searches for what a program keeps. Errors match [ErrNotGo], or say what was not found.

@@ -83,6 +83,41 @@ func (w *unwinder) byTables(pcs []uint64, r registers, stack area, top *span) ([
 	return pcs, true
 }
 
+// interrupted returns the registers that an OS thread had when a signal came that it handles, which is how Go programs crash; false if it handles none. The
+// kernel has put them on the stack of the handler, above the function that it calls.
+func (w *unwinder) interrupted(r registers) (registers, bool) {
+	const (
+		most = 64 // frames of a handler
+		bp   = 120
+		sp   = 160
+		pc   = 168
+	)
+	if r.arm {
+		return r, false
+	}
+	r.pc++ // it has not called
+	for range most {
+		f, ok := w.stacks.module.find(r.pc - 1)
+		size := w.frameAt(r.pc).size
+		if !ok || size < 0 {
+			return r, false
+		}
+		r.pc, ok = word(w.space, r.sp+uint64(size))
+		r.sp += uint64(size) + 8
+		switch w.stacks.module.nameAt(f.name) {
+		case "runtime.sigtramp", "runtime.cgoSigtramp": // the kernel has called it
+			var context [pc + 8]byte
+			n := w.space.ReadMemory(context[:], r.sp)
+			le := binary.LittleEndian
+			return registers{pc: le.Uint64(context[pc:]), sp: le.Uint64(context[sp:]), bp: le.Uint64(context[bp:])}, n == len(context)
+		}
+		if !ok {
+			return r, false
+		}
+	}
+	return r, false
+}
+
 // frameAt returns the size of the frame of an address.
 func (w *unwinder) frameAt(pc uint64) frameSize {
 	known, ok := w.sizes[pc]
