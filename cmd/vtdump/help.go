@@ -22,7 +22,7 @@ type example struct{ call, about string }
 
 var examples = []example{
 	{"vtdump", "what is there to look at?"},
-	{"vtdump 4711", "what do its threads, or goroutines, do?"},
+	{"vtdump 4711", "what do its threads or goroutines do?"},
 	{"vtdump shop --growth 2s", "and what grows meanwhile?"},
 	{"vtdump 4711 --top 0 --depth 0 | less", "everything"},
 	{"vtdump --json 4711 | jq '.groups[0]'", "the largest group"},
