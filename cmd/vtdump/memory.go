@@ -130,11 +130,20 @@ func (s *settings) pidOf(why error) (pid int, err error) {
 	return pid, why
 }
 
-// ofGo does the command with the goroutines of a process without a recorder.
-func (s *settings) ofGo(ctx context.Context, w world, pid int) error {
+// goProcess opens the goroutines of a process without a recorder.
+func (s *settings) goProcess(pid int) (*memory.Goroutines, error) {
 	src, err := memory.AttachGo(pid, s.goroutineOptions())
 	if err != nil {
-		return s.explainMemory(err)
+		return nil, s.explainMemory(err)
+	}
+	return src, nil
+}
+
+// ofGo does the command with the goroutines of a process without a recorder.
+func (s *settings) ofGo(ctx context.Context, w world, pid int) error {
+	src, err := s.goProcess(pid)
+	if err != nil {
+		return err
 	}
 	defer src.Close()
 	return s.goroutines(ctx, w, src)
@@ -143,13 +152,11 @@ func (s *settings) ofGo(ctx context.Context, w world, pid int) error {
 // orGoroutines returns the goroutines of a process that lives and has no thread, or else r.
 func (s *settings) orGoroutines(ctx context.Context, w world, r *flight.Reader) closer {
 	p := r.Process()
-	n := p.Threads
-	if n == 0 && p.Status.Live() {
-		if _, err := r.Threads(ctx, func(rows []flight.ThreadRow) { n += len(rows) }); err != nil {
-			return r
-		}
+	if p.Threads > 0 || !p.Status.Live() {
+		return r
 	}
-	if n > 0 || !p.Status.Live() {
+	n := 0 // of which the counts of events need not tell
+	if _, err := r.Threads(ctx, func(rows []flight.ThreadRow) { n += len(rows) }); n > 0 || err != nil {
 		return r
 	}
 	src, err := memory.AttachGo(p.PID, s.goroutineOptions())
@@ -161,14 +168,23 @@ func (s *settings) orGoroutines(ctx context.Context, w world, r *flight.Reader) 
 	return src
 }
 
-// ofGoCore does the command with the goroutines that a process without a recorder had when it died; why says that there is none.
-func (s *settings) ofGoCore(ctx context.Context, w world, why error) error {
+// goCore opens the goroutines that a process without a recorder had when it died; why says that there is none.
+func (s *settings) goCore(why error) (*memory.Goroutines, error) {
 	src, err := memory.OpenGoCore(s.target, s.memory.exe, s.goroutineOptions())
 	if errors.Is(err, memory.ErrNotGo) && strings.Contains(why.Error(), "is cut") {
 		err = why
 	}
 	if err != nil {
-		return s.explainMemory(err)
+		return nil, s.explainMemory(err)
+	}
+	return src, nil
+}
+
+// ofGoCore does the command with them.
+func (s *settings) ofGoCore(ctx context.Context, w world, why error) error {
+	src, err := s.goCore(why)
+	if err != nil {
+		return err
 	}
 	defer src.Close()
 	return s.goroutines(ctx, w, src)
@@ -180,17 +196,8 @@ func (s *settings) goroutineOptions() memory.GoroutineOptions {
 
 // goroutines does the command with goroutines, if they are enough for it.
 func (s *settings) goroutines(ctx context.Context, w world, src *memory.Goroutines) error {
-	switch s.command {
-	case commandThreads:
-		return s.threads(ctx, w, src)
-	case commandCheck:
-		return s.checkLimits(ctx, w, src)
-	case commandTop:
-		return s.live(ctx, w, src)
-	case commandWaits:
-		return s.waits(ctx, w, src)
-	case commandFindings:
-		return s.findings(ctx, w, src)
+	if s.command&(commandThreads|commandCheck|commandTop|commandWaits|commandFindings) != 0 {
+		return s.report(ctx, w, src)
 	}
 	return hint{fmt.Errorf("%s: a Go program without vtscope: %s needs what its recorder knows", s.target, formOf(s.command).word), "vtdump " + s.target + ", vtdump waits " + s.target + ", vtdump findings " + s.target + ", vtdump top " + s.target + ", or vtdump check " + s.target}
 }
@@ -231,9 +238,9 @@ func (s *settings) source(w world) (closer, error) {
 	if memory.IsCore(s.target) {
 		src, err := memory.OpenCore(s.target, s.memory.exe)
 		if errors.Is(err, flight.ErrNotVtscope) {
-			all, err := memory.OpenGoCore(s.target, s.memory.exe, s.goroutineOptions())
+			all, err := s.goCore(err)
 			if err != nil {
-				return nil, s.explainMemory(err)
+				return nil, err
 			}
 			return all, nil
 		}
@@ -252,9 +259,9 @@ func (s *settings) source(w world) (closer, error) {
 	}
 	src, attachErr := memory.Attach(pid, memory.Options{})
 	if errors.Is(attachErr, flight.ErrNotVtscope) {
-		all, err := memory.AttachGo(pid, s.goroutineOptions())
+		all, err := s.goProcess(pid)
 		if err != nil {
-			return nil, s.explainMemory(err)
+			return nil, err
 		}
 		return all, nil
 	}
@@ -275,16 +282,8 @@ func (s *settings) outOf(ctx context.Context, w world, src *memory.Source) error
 	switch s.command {
 	case commandScheduler:
 		err = s.schedulers(ctx, w, src.Reader)
-	case commandWaits:
-		err = s.waits(ctx, w, src.Reader)
-	case commandFindings:
-		err = s.findings(ctx, w, src.Reader)
-	case commandCheck:
-		err = s.checkLimits(ctx, w, src)
-	case commandTop:
-		err = s.live(ctx, w, src)
 	default:
-		err = s.threads(ctx, w, src)
+		err = s.report(ctx, w, src)
 	}
 	closed := src.Close()
 	if cost := src.Cost(); cost != "" {

@@ -128,14 +128,6 @@ func (s *settings) do(ctx context.Context, w world) error {
 	switch s.command {
 	case commandScheduler:
 		return s.schedulers(ctx, w, r)
-	case commandWaits:
-		return s.waits(ctx, w, r)
-	case commandFindings:
-		return s.findings(ctx, w, r)
-	case commandCheck:
-		return s.checkLimits(ctx, w, r)
-	case commandTop:
-		return s.live(ctx, w, r)
 	case commandSettings:
 		return s.recorded(ctx, w, r)
 	case commandIncident:
@@ -145,11 +137,29 @@ func (s *settings) do(ctx context.Context, w world) error {
 	case commandRecord:
 		return s.record(ctx, w, r)
 	}
+	if s.command != commandThreads {
+		return s.report(ctx, w, r)
+	}
 	src := s.orGoroutines(ctx, w, r)
 	if src == closer(r) {
 		src = s.withGoroutines(ctx, w, r)
 	}
 	defer src.Close()
+	return s.threads(ctx, w, src)
+}
+
+// report prints the report of the command that every process has, with a recorder or without.
+func (s *settings) report(ctx context.Context, w world, src dump.Source) error {
+	switch s.command {
+	case commandWaits:
+		return s.waits(ctx, w, src)
+	case commandFindings:
+		return s.findings(ctx, w, src)
+	case commandCheck:
+		return s.checkLimits(ctx, w, src)
+	case commandTop:
+		return s.live(ctx, w, src)
+	}
 	return s.threads(ctx, w, src)
 }
 

@@ -21,16 +21,6 @@ func NewBuilder(out *roster.Roster) *Builder { return &Builder{newReader(out)} }
 // Add adds a goroutine.
 func (b *Builder) Add(g Goroutine) { b.r.add(g.Thread, g.Why, g.Locked, 1) }
 
-// Name returns the name of the thread of vtscope that labels are of, or "".
-func Name(labels []Label) string {
-	for _, l := range labels {
-		if l.Key == "vthread" {
-			return l.Value
-		}
-	}
-	return ""
-}
-
 // Place returns the scope that labels are.
 func (b *Builder) Place(labels []Label) flight.ScopeIndex {
 	at, _ := b.r.place(labels)

@@ -25,7 +25,6 @@ type goroutine struct {
 	stack          flight.StackID // 0: none
 	waiting        uint64         // its first sudog
 	waitsFor       uint64         // address of the channel or semaphore; 0: not known, or there are several
-	several        bool           // channels
 }
 
 const (
@@ -127,7 +126,7 @@ func (w *goroutineReader) read(at []uint64) []goroutine {
 			g.stack, g.noRoom, g.moved = 0, false, true
 		}
 		if g.moved {
-			g.waitsFor, g.several = 0, false
+			g.waitsFor = 0
 		}
 	}
 	return w.batch

@@ -52,7 +52,7 @@ func (w *goroutineReader) waits() {
 		}
 		switch c := le.Uint64(dog.to[l.sudogC:]); {
 		case dog.to[l.sudogSelect] != 0 && le.Uint64(dog.to[l.sudogLink:]) != 0:
-			g.several = true
+			// It waits for several channels, and for none of them in particular.
 		case c != 0:
 			g.waitsFor = c
 		default:

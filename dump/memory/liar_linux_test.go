@@ -76,7 +76,6 @@ func TestAMemoryThatLiesIsAnErrorOrADump(t *testing.T) {
 		if i%3 == 0 { // it lies from the beginning
 			l.rate = 1 << (3 + i%10)
 		}
-		began := time.Now()
 		src, err := newGoroutines(l, GoroutineOptions{Scopes: ScopeBys[i%len(ScopeBys)]})
 		if err != nil {
 			failures++
@@ -95,9 +94,6 @@ func TestAMemoryThatLiesIsAnErrorOrADump(t *testing.T) {
 				t.Fatalf("seed %d, %d: %v", seed, i, err)
 			}
 			dumps++
-		}
-		if took := time.Since(began); took > time.Minute {
-			t.Errorf("seed %d, %d: it took %v", seed, i, took)
 		}
 	}
 	if dumps == 0 || failures == 0 {
