@@ -95,9 +95,11 @@ const vtscope = "github.com/vtscope/vtscope/runtime/"
 // machinery are the packages whose frames begin and end the stack of each thread. Recorded stacks are without them.
 var machinery = []string{"runtime.", "iter.", vtscope + "internal/coro.", vtscope + "sched.", vtscope + "continuation."}
 
+// leaving are the functions in which a thread leaves its carrier.
+var leaving = []string{vtscope + "sched.(*Task).Park", vtscope + "sched.(*Task).Leave", vtscope + "sched.(*Task).park", vtscope + "sched.(*Task).depart"}
+
 // inside are those at the innermost end: a thread that waits is in them, wherever it waits.
-var inside = []string{"runtime.", "internal/runtime/", "iter.", vtscope + "internal/coro.", vtscope + "sched.(*Task).Park", vtscope + "sched.(*Task).Leave",
-	vtscope + "sched.(*Task).park", vtscope + "sched.(*Task).depart"}
+var inside = append([]string{"runtime.", "internal/runtime/", "iter.", vtscope + "internal/coro."}, leaving...)
 
 func of(f *flight.Frame, prefixes []string) bool {
 	return f.Internal && slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(f.Func, p) })
@@ -105,9 +107,16 @@ func of(f *flight.Frame, prefixes []string) bool {
 
 // trim leaves out the frames that are the same in every stack: how a thread begins, and how it leaves its carrier. Something is left.
 func trim(frames []flight.Frame) []flight.Frame {
-	for len(frames) > 1 && of(&frames[0], inside) {
-		frames = frames[1:]
+	n := 0 // of the innermost
+	for i := range frames {
+		f := &frames[i]
+		if i == n && of(f, inside) || of(f, leaving) { // and whatever has been called to leave
+			n = i + 1
+		} else if !f.Internal && !strings.HasPrefix(f.Func, "sync/atomic.") {
+			break
+		}
 	}
+	frames = frames[min(n, max(len(frames)-1, 0)):]
 	for n := len(frames); n > 1 && of(&frames[n-1], machinery); n = len(frames) {
 		frames = frames[:n-1]
 	}
