@@ -120,10 +120,11 @@ type ThreadRow struct {
 	Seen Ticks
 }
 
-// OnGoroutine reports whether the thread is mounted on a goroutine and not on a carrier. Then it executes, or waits in an operation of Go's own, which the
-// flight file does not tell.
+// OnGoroutine reports whether the thread is mounted where nobody watches it: on a goroutine of its
+// own, one that a scheduler has lent it, or a relief's. Then it executes, or waits in an operation of
+// Go's own, which the flight file does not tell.
 func (r *ThreadRow) OnGoroutine() bool {
-	return r.State == StateMounted && r.Carrier == NoCarrier && r.Flags&(RecordOnGoroutine|RecordOnOSThread|RecordAdopted) != 0
+	return r.State == StateMounted && r.Carrier == NoCarrier
 }
 
 // A ThreadDetail is the part of a thread's record that does not change.

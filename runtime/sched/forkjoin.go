@@ -24,7 +24,10 @@ type ForkJoinOptions struct {
 	// MinCarriers is how many carriers stay, once they were needed, when there is nothing to do. Default: the parallelism.
 	MinCarriers int
 
-	// MaxCarriers bounds the carriers, those included that stand in for others which are held. Default: 1,024, or Parallelism if that is more.
+	// MaxCarriers bounds the carriers, those included that stand in for others which are held. By default
+	// there may be 1,024, or Parallelism if that is more, and beyond those any number for threads that block
+	// in operations of Go's own, such as channels, select and package sync: they hold no OS thread. There are no
+	// more while 1,024 threads are in system calls or calls of C.
 	MaxCarriers int
 
 	// KeepAlive is how long a carrier beyond MinCarriers waits for work before it stops. Default: 100 ms.
@@ -90,6 +93,7 @@ type ForkJoin struct {
 	watching    atomic.Bool  // the watchdog is awake
 	dozing      atomic.Bool  // the watchdog sleeps because all carriers do
 	watched     watched
+	reliefs     reliefs
 
 	mu struct {
 		sync.Mutex
@@ -169,16 +173,18 @@ func (o ForkJoinOptions) check() (ForkJoinOptions, error) {
 	if o.Parallelism == 0 {
 		o.Parallelism = runtime.GOMAXPROCS(0)
 	}
-	if o.MaxCarriers == 0 {
-		o.MaxCarriers = max(1024, o.Parallelism)
-	}
-	if o.MaxCarriers < o.Parallelism {
+	if o.MaxCarriers != 0 && o.MaxCarriers < o.Parallelism {
 		return o, fmt.Errorf("sched: max carriers %d: must not be less than parallelism %d", o.MaxCarriers, o.Parallelism)
 	}
-	if o.MinCarriers > o.MaxCarriers {
-		return o, fmt.Errorf("sched: min carriers %d: must not be more than max carriers %d", o.MinCarriers, o.MaxCarriers)
+	if most := o.mostCarriers(); o.MinCarriers > most {
+		return o, fmt.Errorf("sched: min carriers %d: must not be more than max carriers %d", o.MinCarriers, most)
 	}
 	return o, nil
+}
+
+// mostCarriers is how many carriers there may be beside reliefs.
+func (o *ForkJoinOptions) mostCarriers() int {
+	return cmp.Or(o.MaxCarriers, max(1024, o.Parallelism))
 }
 
 // pinnedAfter is the default of [ForkJoinOptions.PinnedAfter], and what holds for carriers that are none of a ForkJoin.
@@ -193,7 +199,7 @@ func newForkJoin(o ForkJoinOptions) *ForkJoin {
 		options: o,
 		nudge:   make(chan struct{}, 1),
 		stir:    make(chan struct{}, 1),
-		starter: make(chan struct{}, o.MaxCarriers),
+		starter: make(chan struct{}, o.mostCarriers()),
 		stop:    make(chan struct{}),
 	}
 	fj.parallelism.Store(int32(o.Parallelism))
@@ -223,8 +229,8 @@ func (fj *ForkJoin) Parallelism() int { return int(fj.parallelism.Load()) }
 // SetParallelism changes how many carriers execute threads at a time, from 1 to MaxCarriers. It does not block. Carriers that are too many then go to sleep when
 // their thread leaves them, or soon after.
 func (fj *ForkJoin) SetParallelism(n int) error {
-	if n < 1 || n > fj.options.MaxCarriers {
-		return fmt.Errorf("sched: parallelism %d: must be from 1 to max carriers, %d", n, fj.options.MaxCarriers)
+	if most := fj.options.mostCarriers(); n < 1 || n > most {
+		return fmt.Errorf("sched: parallelism %d: must be from 1 to max carriers, %d", n, most)
 	}
 	fj.mu.Lock()
 	fj.parallelism.Store(int32(n))
@@ -244,7 +250,7 @@ func (fj *ForkJoin) SetParallelism(n int) error {
 // setLimitLocked makes the limit what it has to be now (F4).
 func (fj *ForkJoin) setLimitLocked() {
 	was := fj.mu.limit
-	fj.mu.limit = min(fj.Parallelism()+fj.mu.spare, fj.options.MaxCarriers)
+	fj.mu.limit = min(fj.Parallelism()+fj.mu.spare, fj.options.mostCarriers())
 	fj.room.Add(int32(fj.mu.limit - was))
 }
 

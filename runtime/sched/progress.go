@@ -35,6 +35,21 @@ func (t *Task) beganOn() uintptr { return t.rec.G() }
 //go:norace
 func (c *carrier) setMounted(t *Task) { c.mounted = t }
 
+// setGoroutine is as plain as progress.
+//
+//go:norace
+func (c *carrier) setGoroutine(g uintptr) { c.g = g }
+
+// goroutineOf returns the goroutine that t, which is mounted on c, executes on, 0 if it is not known.
+//
+//go:norace
+func (c *carrier) goroutineOf(t *Task) uintptr {
+	if t.rec == nil {
+		return c.g
+	}
+	return t.rec.G()
+}
+
 // setHeld notes the mounted thread that blocks in Go, for [Task.State]; 0 for none. Only the watchdog calls it.
 //
 //go:norace

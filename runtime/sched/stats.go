@@ -16,6 +16,8 @@ type Stats struct {
 	// Ready is how long threads that could go on have waited for a carrier, Slice how long they executed until they left it. Of those below
 	// 100 µs one in seventeen was counted, for seventeen.
 	//
+	// Slices on carriers beyond the 1,024 of [ForkJoinOptions.MaxCarriers] are not counted.
+	//
 	// The recorder has the times: while it is off both are empty, and of operations of Go's that block, and of threads that compute for long, nothing is counted.
 	Ready, Slice flight.Histogram
 
@@ -108,6 +110,8 @@ func (b *board) stats() Stats {
 type tally struct {
 	rejections, compensations, pins, pinnedTime, victims, monopolies, monopolizedTime, alarms atomic.Uint64
 
+	mounts, ends atomic.Uint64 // on reliefs
+
 	pinned       [flight.HistogramBuckets]atomic.Uint64
 	moved        atomic.Int64  // threads that came from other schedulers, less those that went
 	starvedSince atomic.Uint64 // flight.Ticks, or 0
@@ -117,6 +121,7 @@ func (fj *ForkJoin) addTo(s *Stats) {
 	mounted, held := 0, 0
 	fj.mu.Lock()
 	workers, idle, n := fj.all(), len(fj.mu.idle), fj.mu.gone
+	reliefs, heldReliefs := fj.reliefs.counts()
 	for _, w := range workers {
 		n.add(&w.counts)
 		if t, holds := w.mountedNow(); t {
@@ -127,10 +132,14 @@ func (fj *ForkJoin) addTo(s *Stats) {
 		}
 	}
 	fj.mu.Unlock()
+	mounted, held = mounted+reliefs, held+heldReliefs
+	carriers := len(workers) + reliefs
 	fj.shared.Lock()
 	n.starts += fj.shared.starts
 	n.submissions += fj.shared.submissions
 	fj.shared.Unlock()
+	n.mounts += fj.tally.mounts.Load()
+	n.ends += fj.tally.ends.Load()
 	queued := fj.queued()
 	p, least := fj.Parallelism(), fj.options.MinCarriers
 	if least == 0 {
@@ -144,12 +153,12 @@ func (fj *ForkJoin) addTo(s *Stats) {
 	for figure, value := range map[flight.Figure]int{
 		flight.FigureParallelism: p,
 		flight.FigureMinCarriers: least,
-		flight.FigureMaxCarriers: fj.options.MaxCarriers,
-		flight.FigureCarriers:    len(workers),
-		flight.FigureRunning:     len(workers) - idle - held,
+		flight.FigureMaxCarriers: fj.options.mostCarriers(),
+		flight.FigureCarriers:    carriers,
+		flight.FigureRunning:     carriers - idle - held,
 		flight.FigureIdle:        idle,
 		flight.FigureHeld:        held,
-		flight.FigureSpare:       len(workers) - p,
+		flight.FigureSpare:       carriers - p,
 		flight.FigureMounted:     mounted,
 		flight.FigureQueued:      queued,
 		flight.FigureParked:      int(int64(n.starts)+fj.tally.moved.Load()-int64(n.ends)) - mounted - queued,

@@ -22,10 +22,13 @@ type carrier struct {
 	ret     *coro.Slot // where the carrier's goroutine waits; nil: it is the thread's own
 	left    *Task      // who has just left
 	then    departure  // and what becomes of it
-	worker  *worker    // nil for a goroutine that was lent by Run, or is a thread's own
+	worker  *worker    // nil for a goroutine that was lent by Run, of a relief, or a thread's own
 	mounted *Task      // or who was mounted last, until the carrier's goroutine goes on; see progress.go
 	ring    *flight.Ring
 	id      flight.CarrierID
+
+	relieves *ForkJoin // whose relief it is
+	g        uintptr   // of a mounted thread that is not recorded; see progress.go
 
 	unwaited uint32 // see [Task.Pace]; since the mounted thread was mounted
 
@@ -67,15 +70,21 @@ func (t *Task) Run() error {
 	c := lent.Get().(*carrier)
 	c.mount(t, nil)
 	c.finish()
+	c.giveRoutines()
+	*c = carrier{}
+	lent.Put(c)
+	return nil
+}
+
+// giveRoutines passes on the routine of a thread that has ended on a carrier that keeps none.
+func (c *carrier) giveRoutines() {
 	if r := c.rested; r != nil {
 		takeIn(r, false)
 	}
 	if r := c.doomed; r != nil {
 		takeIn(r, true)
 	}
-	*c = carrier{}
-	lent.Put(c)
-	return nil
+	c.rested, c.doomed = nil, nil
 }
 
 // mount executes t until somebody switches back to the carrier's goroutine, which is the caller's. If t
@@ -117,6 +126,8 @@ func (c *carrier) begins(t *Task, now flight.Ticks) {
 	w := c.worker
 	if w != nil {
 		w.counts.mounted()
+	} else if fj := c.relieves; fj != nil {
+		fj.tally.mounts.Add(1)
 	}
 	follows := now != 0
 	if rec := t.rec; rec != nil {
@@ -125,6 +136,8 @@ func (c *carrier) begins(t *Task, now flight.Ticks) {
 		}
 		if w != nil {
 			w.noteReady(t, rec, now)
+		} else if c.relieves != nil {
+			c.relieves.noteReady(rec, now)
 		}
 		c.recordMount(t, rec, now)
 		c.cpuBegins(flight.Default(), follows)
@@ -186,7 +199,7 @@ func (t *Task) leaveYielding(c *carrier) {
 	}
 	s := t.depart(c, toQueue, now)
 	s.Switch()
-	t.on.finish()
+	t.arrive()
 	if in := t.traced; in != nil {
 		in.arrived()
 	}
@@ -224,6 +237,15 @@ func (c *carrier) prepare(n *Task, now flight.Ticks) {
 		c.give(c.worker.spare(), n)
 	}
 	c.begins(n, now)
+}
+
+// arrive is what a thread does first on the carrier that it was mounted on.
+func (t *Task) arrive() {
+	c := t.on
+	if t.rec == nil {
+		c.setGoroutine(coro.G())
+	}
+	c.finish()
 }
 
 // finish completes the departure of the thread that was on the carrier before (C2).
@@ -296,7 +318,7 @@ func execute(r *coro.Routine) {
 	}()
 	for {
 		t := (*Task)(r.Task)
-		t.on.finish()
+		t.arrive()
 		if t.rec != nil {
 			t.rec.Goroutine(coro.G())
 		}
@@ -371,6 +393,8 @@ func (t *Task) ended(how flight.Reason, value any) {
 	c := t.on
 	if c.worker != nil {
 		c.worker.counts.ended()
+	} else if fj := c.relieves; fj != nil {
+		fj.tally.ends.Add(1)
 	}
 	if rec := t.rec; rec != nil {
 		now := flight.Now()

@@ -42,7 +42,8 @@ func (fj *ForkJoin) stirIfDozing() {
 //	W1  A carrier whose thread blocks, or computes for long, is held. For each of those the
 //	    limit is one more, so that others are woken or started, now if there are tasks in queues, or when there are; while nearly all block and there
 //	    are tasks, as many again may be awake. Those that go on after a moment soon block again, where many block for a moment each: so their number is
-//	    forgotten slowly. The limit ends at MaxCarriers.
+//	    forgotten slowly. The limit ends at MaxCarriers; then
+//	    there are reliefs (V1).
 //	W2  When held carriers come back there are too many: as many as are awake beyond the limit give their queues away at their
 //	    next scheduling point, sleep, and stop after a while.
 //	W3  What stays in the hand-off slot of a carrier that stands still for a whole tick goes to the shared queue, and when it is held what is in its queue,
@@ -102,6 +103,7 @@ func (fj *ForkJoin) watch() {
 				tick = time.After(lookAgain()) // W5
 			default:
 				fj.watched.blocked = 0 // nobody is awake, or has blocked for long
+				fj.reliefs.forget()
 				fj.compensate(0, 0, 0)
 				fj.board.tell(true)
 				fj.dozing.Store(true)
@@ -127,7 +129,7 @@ func lookAgain() time.Duration {
 // ended reports whether a scheduler that closes has nothing to do any more, and refuses tasks from then on.
 func (fj *ForkJoin) ended() bool {
 	fj.mu.Lock()
-	any := len(fj.all()) > 0 || fj.mu.starting > 0
+	any := len(fj.all()) > 0 || fj.mu.starting > 0 || fj.reliefs.alive.Load() > 0
 	fj.mu.Unlock()
 	if any {
 		return false
@@ -188,6 +190,7 @@ func (fj *ForkJoin) look() (queued bool) {
 		computing += waiting // nobody else is left: with one processor, who computes never has it while we look
 	}
 	fj.compensate(blocked, computing, n)
+	fj.relieve(n, awake, blocked, computing, workers)
 	if n > 0 && fj.room.Load() <= 0 {
 		for _, w := range workers {
 			if w.seen.held {
@@ -256,6 +259,9 @@ func (fj *ForkJoin) queued() int {
 
 // anyAwake reports whether any carrier does not sleep.
 func (fj *ForkJoin) anyAwake() bool {
+	if fj.reliefs.alive.Load() > 0 {
+		return true
+	}
 	fj.mu.Lock()
 	defer fj.mu.Unlock()
 	return len(fj.mu.idle) < len(fj.all())

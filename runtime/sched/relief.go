@@ -1,0 +1,250 @@
+package sched
+
+import (
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/internal/coro"
+)
+
+// A relief is a carrier for the time when all the others, as many as there may be, are held by
+// threads that block in operations of Go's own. It has no ring, no id and no queue, so there may
+// be as many as memory has room for.
+//
+//	V1  Only the watchdog starts reliefs, for tasks that are queued, and as many as are missed: all
+//	    carriers together shall execute as many threads as the parallelism says. While nearly all
+//	    carriers are held it starts as many again as there are (W1).
+//	V2  A relief executes one task of the shared queue after the other. It ends when there is none, or
+//	    when enough others execute threads.
+//	V3  A thread that blocks in a system call holds an OS thread, and so may one of which nothing can be
+//	    known, unless the process has fewer OS threads. No more reliefs are started than may hold one
+//	    before as many do as there may be carriers.
+type relief struct {
+	carrier
+	fj    *ForkJoin
+	over  atomic.Bool          // it has ended
+	task  atomic.Pointer[Task] // that it executes
+	doing coro.Doing           // when the watchdog looked last
+	last  *Task                // whom it executed then
+}
+
+// reliefs are those of a scheduler, as its watchdog knows them.
+type reliefs struct {
+	loose []*relief    // not seen to be held since they began, or were seen to go on
+	held  []*relief    // looked at in turn
+	next  int          // in held
+	calls int          // of held: V3
+	alive atomic.Int32 // all of them
+	ended atomic.Int32 // those in loose and held that are over, about
+	seen  atomic.Int32 // len(held)
+	spare atomic.Bool  // V2: there are enough others
+}
+
+// The watchdog looks at least at so many of the reliefs that are held, and at one part of them, each
+// time when tasks are queued.
+const (
+	leastHeldSeen = 64
+	heldSeenPart  = 32
+)
+
+// startRelief starts one. Only the watchdog calls it.
+func (fj *ForkJoin) startRelief() {
+	r := &relief{fj: fj}
+	r.carrier.id, r.carrier.relieves = flight.NoCarrier, fj
+	fj.reliefs.alive.Add(1)
+	fj.reliefs.loose = append(fj.reliefs.loose, r)
+	fj.running.Add(1)
+	go r.run()
+}
+
+// run is the goroutine of a relief.
+func (r *relief) run() {
+	fj := r.fj
+	defer func() {
+		r.over.Store(true)
+		fj.reliefs.ended.Add(1)
+		fj.reliefs.alive.Add(-1)
+		fj.running.Done()
+	}()
+	for !fj.reliefs.spare.Load() {
+		t := fj.takeOne()
+		if t == nil {
+			return
+		}
+		r.task.Store(t)
+		r.mount(t, nil)
+		r.finish()
+		r.task.Store(nil)
+		r.giveRoutines()
+	}
+}
+
+// takeOne takes the first task of the shared queue.
+func (fj *ForkJoin) takeOne() *Task {
+	if fj.sharedLen.Load() == 0 {
+		return nil
+	}
+	s := &fj.shared
+	s.Lock()
+	defer s.Unlock()
+	t := s.first
+	if t == nil {
+		return nil
+	}
+	if s.first = t.link; s.first == nil {
+		s.last = nil
+	}
+	t.link = nil
+	s.n--
+	fj.sharedLen.Store(int64(s.n))
+	return t
+}
+
+// noteReady is [worker.noteReady] for a relief.
+func (fj *ForkJoin) noteReady(rec *flight.Record, now flight.Ticks) {
+	fj.mu.Lock()
+	defer fj.mu.Unlock()
+	count(&fj.mu.gone.ready, now-rec.Since(), true)
+}
+
+// look finds out what the relief's thread does.
+func (r *relief) look() coro.Doing {
+	t := r.task.Load()
+	stood := t == r.last
+	r.last = t
+	if t == nil {
+		return coro.DoingWork
+	}
+	if t.word.Load()&stateMask == blocked {
+		return coro.DoingWait
+	}
+	if g := r.goroutineOf(t); g != 0 && coro.SharedLookout().Sees() {
+		chain := coro.Executing(unsafe.Pointer(t), g).Chain()
+		if len(chain) == 0 {
+			return coro.DoingWork // it is about to begin, or has just left
+		}
+		var buf [maxOurs]uintptr
+		_, doing := blocksAt(chain[len(chain)-1].G(), buf[:])
+		return doing
+	}
+	if stood {
+		return coro.DoingSyscall // V3
+	}
+	return coro.DoingWork
+}
+
+// lookAtReliefs returns how many reliefs are held, and how many are not. n tasks are queued.
+func (fj *ForkJoin) lookAtReliefs(n int) (held, loose int) {
+	d := &fj.reliefs
+	if len(d.loose)+len(d.held) == 0 {
+		return 0, 0
+	}
+	if int(d.ended.Load()) > leastHeldSeen+len(d.held)/heldSeenPart {
+		d.sweep()
+	}
+	all := d.loose
+	d.loose = d.loose[:0:0]
+	for seen := max(leastHeldSeen, min(n, len(d.held)/heldSeenPart)); seen > 0 && len(d.held) > 0; seen-- {
+		d.next %= len(d.held)
+		r, last := d.held[d.next], len(d.held)-1
+		if doing := r.look(); !r.over.Load() && blocks(doing) {
+			d.countCall(r, -1)
+			r.doing = doing
+			d.countCall(r, 1)
+			d.next++
+			continue
+		}
+		d.countCall(r, -1)
+		d.held[d.next], d.held[last] = d.held[last], nil
+		d.held = d.held[:last]
+		all = append(all, r)
+	}
+	for _, r := range all {
+		if r.over.Load() {
+			d.ended.Add(-1)
+			continue
+		}
+		if r.doing = r.look(); blocks(r.doing) {
+			d.countCall(r, 1)
+			d.held = append(d.held, r)
+		} else {
+			d.loose = append(d.loose, r)
+		}
+	}
+	d.seen.Store(int32(len(d.held)))
+	return len(d.held), len(d.loose)
+}
+
+// counts returns how many reliefs there are, and of how many the threads were seen to block.
+func (d *reliefs) counts() (all, held int) {
+	all = int(d.alive.Load())
+	return all, min(all, int(d.seen.Load()))
+}
+
+func (d *reliefs) countCall(r *relief, by int) {
+	if r.doing == coro.DoingSyscall {
+		d.calls += by
+	}
+}
+
+// sweep forgets those of the held that are over.
+func (d *reliefs) sweep() {
+	left := d.held[:0]
+	for _, r := range d.held {
+		if r.over.Load() {
+			d.countCall(r, -1)
+			d.ended.Add(-1)
+			continue
+		}
+		left = append(left, r)
+	}
+	clear(d.held[len(left):])
+	d.held = left
+}
+
+// relieve starts the reliefs that are missed for n queued tasks (V1). Of the awake carriers with a ring the
+// threads of blocked ones block, and those of computing ones compute for long.
+func (fj *ForkJoin) relieve(n, awake, blocked, computing int, workers []*worker) {
+	held, loose := fj.lookAtReliefs(n)
+	free := max(awake-blocked-computing, 0) + loose
+	all, p := awake+held+loose, fj.Parallelism()
+	fj.reliefs.spare.Store(free > max(2*p, all/4))
+	most := fj.options.mostCarriers()
+	if fj.options.MaxCarriers != 0 || n == 0 || awake < most {
+		return
+	}
+	threads, _ := runtime.ThreadCreateProfile(nil)
+	holds := min(threads, fj.reliefs.calls+calls(workers))
+	missed := p - free
+	if (blocked+held)*4 >= all*3 {
+		missed = all
+	}
+	missed = max(min(missed, n, most-holds-free), 0) // all that are free may come to hold one
+	for range missed {
+		fj.startRelief()
+	}
+	fj.compensated(missed)
+}
+
+// calls returns how many threads of carriers hold OS threads (V3).
+func calls(workers []*worker) (n int) {
+	for _, w := range workers {
+		t, _, _ := w.mountedThread()
+		if t == nil || t.word.Load()&stateMask == blocked {
+			continue
+		}
+		if g := w.goroutineOf(t); g == 0 || !coro.SharedLookout().Sees() || t.doing(g) == coro.DoingSyscall {
+			n++
+		}
+	}
+	return n
+}
+
+// forget forgets all reliefs, which are over.
+func (d *reliefs) forget() {
+	d.loose, d.held, d.next, d.calls = nil, nil, 0, 0
+	d.ended.Store(0)
+	d.seen.Store(0)
+}
