@@ -56,6 +56,7 @@ var tasks = map[string]func(task) answer{
 
 	"serve": serve,
 	"load":  load,
+	"crowd": crowdOfRequests,
 
 	"pairs-threads":    pairsOfThreads,
 	"pairs-goroutines": onProcessors(pairsOfGoroutines),

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"regexp"
 	"runtime"
 	"strconv"
 	"sync"
@@ -81,24 +80,10 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 }
 
-var addressInLine = regexp.MustCompile(`serving (\S+);`)
-
 // cpuOfRequest is the CPU time of a server's process for each of n requests, in nanoseconds.
 func cpuOfRequest(tb testing.TB, n int, handler, kind, settings string) float64 {
 	tb.Helper()
-	server, err := startProgram("serving", selfAs(task{What: "serve", Of: kind}, recorderEnv(settings)...))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	m := addressInLine.FindStringSubmatch(server.line)
-	if m == nil {
-		tb.Fatalf("no address in %q", server.line)
-	}
-	used := child(tb, task{What: "load", N: n, Of: handler, Address: m[1]}, "VTSCOPE=off")
-	if err := server.end(); err != nil {
-		tb.Fatal(err)
-	}
-	return used
+	return float64(askServer(tb, kind, settings, task{What: "load", N: n, Of: handler})[0]) / float64(n)
 }
 
 // serve is a shop's server that tells prices. It ends with its standard input.
@@ -131,6 +116,7 @@ func serve(t task) answer {
 		time.Sleep(2 * time.Millisecond)
 		tell(w, r, len(r.PathValue("what")))
 	})
+	mux.HandleFunc("GET /waits/{what}", waits)
 	mux.HandleFunc("GET /forks/{what}", func(w http.ResponseWriter, r *http.Request) {
 		sum := 0
 		err := structured.Run(r.Context(), "prices", func(s *structured.Scope) error {

@@ -136,7 +136,7 @@ type figureGroup struct {
 var figureGroups = []figureGroup{
 	{"carriers", []flight.Figure{
 		flight.FigureParallelism, flight.FigureMinCarriers, flight.FigureMaxCarriers,
-		flight.FigureCarriers, flight.FigureRunning, flight.FigureIdle, flight.FigureHeld, flight.FigureSpare,
+		flight.FigureCarriers, flight.FigureRunning, flight.FigureIdle, flight.FigureHeld, flight.FigureSpare, flight.FigureCalls,
 	}, false},
 	{"threads", []flight.Figure{flight.FigureMounted, flight.FigureQueued, flight.FigureParked, flight.FigureTimers}, false},
 	{"so far", []flight.Figure{

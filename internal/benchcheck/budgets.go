@@ -50,6 +50,12 @@ func request(name, handler, kind string, limit float64) budget {
 	return budget{name, metric(of, kind+"-cpu-ns"), metric(of, "goroutine-cpu-ns"), pair, limit}
 }
 
+// crowded is the budget of a server by package vhttp against net/http alone, while a crowd of requests waits.
+func crowded(name, kind, what string, limit float64) budget {
+	const of = "Crowd/requests=3000"
+	return budget{name, metric(of, kind+"-"+what), metric(of, "goroutine-"+what), ratio, limit}
+}
+
 // profile is the recorder's part of a work with the settings "profile", which has no limit.
 func profile(name, work string) budget {
 	return budget{name, ns("Recorder/settings=profile/work=" + work), ns("Recorder/settings=off/work=" + work), added, unlimited}
@@ -87,6 +93,10 @@ var budgets = []budget{
 	request("  of one that sleeps 2 ms", "sleeps", "adopted", 1.05),
 	request("  on virtual threads / net/http", "plain", "virtual", 1.15),
 	request("  of one that sleeps 2 ms", "sleeps", "virtual", 1.15),
+	crowded("3,000 handlers in select for 5 s, adopted / net/http", "adopted", "all-ns", 1.1),
+	crowded("  p99 of quick requests beside them", "adopted", "p99-ns", 1.5),
+	crowded("  on virtual threads / net/http", "virtual", "all-ns", 1.1),
+	crowded("  p99 of quick requests beside them, virtual", "virtual", "p99-ns", 1.5),
 	{"parked thread beyond a goroutine, depth 1", metric("MemoryPerThread/depth=1/impl=vthread", "B/thread"), metric("MemoryPerThread/depth=1/impl=goroutine", "B/thread"), beyond, 512},
 	{"parked thread beyond a goroutine, depth 20", metric("MemoryPerThread/depth=20/impl=vthread", "B/thread"), metric("MemoryPerThread/depth=20/impl=goroutine", "B/thread"), beyond, 512},
 	{"1,000 threads block 10 ms, 2 carriers", metric("Blocked/impl=vthread", "ms/op"), none, millis, 50},
@@ -171,6 +181,7 @@ var runs = []run{
 	{[]string{"Tree", "Pairs", "Ring", "Queue", "Fairness", "Mix"}, "1x", 0},
 	{[]string{"Idle", "IdleConnections", "Timers"}, "1x", 3},
 	{[]string{"Echo"}, "1x", 0},
+	{[]string{"Crowd"}, "1x", 3},
 	{[]string{"DurableStep", "DurableReplay"}, "200ms", 0},
 	{[]string{"DurableResume", "DurableHibernate"}, "1x", 3},
 	{[]string{"DurableMemory"}, "1x", 1}, // by itself: what others leave behind would be counted

@@ -33,6 +33,7 @@ const (
 	FigureMonopolies
 	FigureMonopolizedTime
 	FigureAlarms
+	FigureCalls
 
 	FigureCount
 )
@@ -49,7 +50,7 @@ type FigureInfo struct {
 var Figures = [FigureCount]FigureInfo{
 	FigureParallelism:     {Name: "parallelism", About: "carriers that execute threads at a time", Unit: FieldCount},
 	FigureMinCarriers:     {Name: "min-carriers", About: "carriers that stay when there is nothing to do", Unit: FieldCount},
-	FigureMaxCarriers:     {Name: "max-carriers", About: "the most carriers that there may be while threads hold theirs", Unit: FieldCount},
+	FigureMaxCarriers:     {Name: "max-carriers", About: "the most carriers that there may be; by default those are not counted whose thread blocks in Go and holds no OS thread", Unit: FieldCount},
 	FigureCarriers:        {Name: "carriers", About: "carriers that there are", Unit: FieldCount},
 	FigureRunning:         {Name: "running", About: "carriers that execute a thread which does not block, or look for one", Unit: FieldCount},
 	FigureIdle:            {Name: "idle", About: "carriers that sleep", Unit: FieldCount},
@@ -74,6 +75,7 @@ var Figures = [FigureCount]FigureInfo{
 	FigureMonopolies:      {Name: "monopolies", About: "times that a thread computed for long without a scheduling point", Total: true, Unit: FieldCount},
 	FigureMonopolizedTime: {Name: "monopolized-time", About: "how long those took together", Total: true, Unit: FieldDuration},
 	FigureAlarms:          {Name: "alarms", About: "times that queued threads found no free carrier for long", Total: true, Unit: FieldCount},
+	FigureCalls:           {Name: "calls", About: "carriers whose thread is in a system call or a call of C, and so holds an OS thread", Unit: FieldCount},
 }
 
 // String returns the figure's name.

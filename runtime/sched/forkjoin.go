@@ -202,6 +202,7 @@ func newForkJoin(o ForkJoinOptions) *ForkJoin {
 		starter: make(chan struct{}, o.mostCarriers()),
 		stop:    make(chan struct{}),
 	}
+	fj.reliefs.wake = make(chan struct{}, 1)
 	fj.parallelism.Store(int32(o.Parallelism))
 	fj.setLimitLocked()
 	return fj

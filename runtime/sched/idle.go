@@ -114,6 +114,7 @@ func (fj *ForkJoin) notIdleLocked(w *worker) {
 // wakeOne wakes or starts a carrier, unless one is searching already or there is no room (F1).
 func (fj *ForkJoin) wakeOne() {
 	if fj.room.Load() <= 0 {
+		fj.reliefs.wakeOne()
 		fj.watchIfAsleep()
 		return
 	}

@@ -3,6 +3,7 @@ package sched
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -16,8 +17,10 @@ import (
 //	V1  Only the watchdog starts reliefs, for tasks that are queued, and as many as are missed: all
 //	    carriers together shall execute as many threads as the parallelism says. While nearly all
 //	    carriers are held it starts as many again as there are (W1).
-//	V2  A relief executes one task of the shared queue after the other. It ends when there is none, or
-//	    when enough others execute threads.
+//	V2  A relief executes one task of the shared queue after the other. It ends when enough others execute
+//	    threads. When there is no task as many wait for one as the parallelism says, for as long as
+//	    reliefs are needed: who queues a task wakes one, and the watchdog, which sees to it that none
+//	    is missed.
 //	V3  A thread that blocks in a system call holds an OS thread, and so may one of which nothing can be
 //	    known, unless the process has fewer OS threads. No more reliefs are started than may hold one
 //	    before as many do as there may be carriers.
@@ -35,11 +38,16 @@ type reliefs struct {
 	loose []*relief    // not seen to be held since they began, or were seen to go on
 	held  []*relief    // looked at in turn
 	next  int          // in held
-	calls int          // of held: V3
+	calls atomic.Int32 // of held, those in system calls: V3
+	blind int          // of held, those of which nothing can be known
 	alive atomic.Int32 // all of them
 	ended atomic.Int32 // those in loose and held that are over, about
 	seen  atomic.Int32 // len(held)
 	spare atomic.Bool  // V2: there are enough others
+
+	needed atomic.Bool  // all carriers that may be are awake, and hardly one is free
+	idle   atomic.Int32 // those that wait for a task
+	wake   chan struct{}
 }
 
 // The watchdog looks at least at so many of the reliefs that are held, and at one part of them, each
@@ -71,13 +79,46 @@ func (r *relief) run() {
 	for !fj.reliefs.spare.Load() {
 		t := fj.takeOne()
 		if t == nil {
-			return
+			if !fj.reliefs.wait(fj) {
+				return
+			}
+			continue
 		}
 		r.task.Store(t)
 		r.mount(t, nil)
 		r.finish()
 		r.task.Store(nil)
 		r.giveRoutines()
+	}
+}
+
+// wait waits until there may be a task; it returns false if the relief, the caller, shall end (V2).
+func (d *reliefs) wait(fj *ForkJoin) bool {
+	defer d.idle.Add(-1)
+	if int(d.idle.Add(1)) > fj.Parallelism() {
+		return false
+	}
+	keep := time.NewTicker(fj.options.KeepAlive)
+	defer keep.Stop()
+	for d.needed.Load() {
+		if fj.sharedLen.Load() > 0 {
+			return true
+		}
+		select {
+		case <-d.wake:
+		case <-keep.C:
+		}
+	}
+	return false
+}
+
+// wakeOne wakes a relief that waits, if one does.
+func (d *reliefs) wakeOne() {
+	if d.idle.Load() > 0 {
+		select {
+		case d.wake <- struct{}{}:
+		default: // the last is not taken yet, and does as well
+		}
 	}
 }
 
@@ -109,30 +150,29 @@ func (fj *ForkJoin) noteReady(rec *flight.Record, now flight.Ticks) {
 	count(&fj.mu.gone.ready, now-rec.Since(), true)
 }
 
-// look finds out what the relief's thread does.
-func (r *relief) look() coro.Doing {
+// look finds out what the relief's thread does, and whether it is held for that. One of which nothing
+// can be known is if it has stood still.
+func (r *relief) look() (doing coro.Doing, held bool) {
 	t := r.task.Load()
 	stood := t == r.last
 	r.last = t
 	if t == nil {
-		return coro.DoingWork
+		return coro.DoingWork, false
 	}
 	if t.word.Load()&stateMask == blocked {
-		return coro.DoingWait
+		return coro.DoingWait, true
 	}
-	if g := r.goroutineOf(t); g != 0 && coro.SharedLookout().Sees() {
-		chain := coro.Executing(unsafe.Pointer(t), g).Chain()
-		if len(chain) == 0 {
-			return coro.DoingWork // it is about to begin, or has just left
-		}
-		var buf [maxOurs]uintptr
-		_, doing := blocksAt(chain[len(chain)-1].G(), buf[:])
-		return doing
+	g := r.goroutineOf(t)
+	if g == 0 || !coro.SharedLookout().Sees() {
+		return coro.DoingUnknown, stood
 	}
-	if stood {
-		return coro.DoingSyscall // V3
+	chain := coro.Executing(unsafe.Pointer(t), g).Chain()
+	if len(chain) == 0 {
+		return coro.DoingWork, false // it is about to begin, or has just left
 	}
-	return coro.DoingWork
+	var buf [maxOurs]uintptr
+	_, doing = blocksAt(chain[len(chain)-1].G(), buf[:])
+	return doing, blocks(doing)
 }
 
 // lookAtReliefs returns how many reliefs are held, and how many are not. n tasks are queued.
@@ -149,27 +189,27 @@ func (fj *ForkJoin) lookAtReliefs(n int) (held, loose int) {
 	for seen := max(leastHeldSeen, min(n, len(d.held)/heldSeenPart)); seen > 0 && len(d.held) > 0; seen-- {
 		d.next %= len(d.held)
 		r, last := d.held[d.next], len(d.held)-1
-		if doing := r.look(); !r.over.Load() && blocks(doing) {
-			d.countCall(r, -1)
+		d.count(r, -1)
+		doing, isHeld := r.look()
+		if !r.over.Load() && isHeld {
 			r.doing = doing
-			d.countCall(r, 1)
+			d.count(r, 1)
 			d.next++
 			continue
 		}
-		d.countCall(r, -1)
 		d.held[d.next], d.held[last] = d.held[last], nil
 		d.held = d.held[:last]
 		all = append(all, r)
 	}
 	for _, r := range all {
-		if r.over.Load() {
+		var isHeld bool
+		switch r.doing, isHeld = r.look(); {
+		case r.over.Load():
 			d.ended.Add(-1)
-			continue
-		}
-		if r.doing = r.look(); blocks(r.doing) {
-			d.countCall(r, 1)
+		case isHeld:
+			d.count(r, 1)
 			d.held = append(d.held, r)
-		} else {
+		default:
 			d.loose = append(d.loose, r)
 		}
 	}
@@ -177,15 +217,20 @@ func (fj *ForkJoin) lookAtReliefs(n int) (held, loose int) {
 	return len(d.held), len(d.loose)
 }
 
-// counts returns how many reliefs there are, and of how many the threads were seen to block.
-func (d *reliefs) counts() (all, held int) {
-	all = int(d.alive.Load())
-	return all, min(all, int(d.seen.Load()))
+// counts returns how many reliefs there are, how many of them wait for a task, and of how many the
+// threads were seen to block.
+func (d *reliefs) counts() (all, idle, held int) {
+	all, idle = int(d.alive.Load()), int(d.idle.Load())
+	return all, min(all, idle), min(all, int(d.seen.Load()))
 }
 
-func (d *reliefs) countCall(r *relief, by int) {
-	if r.doing == coro.DoingSyscall {
-		d.calls += by
+// count counts one of the held, or takes it back.
+func (d *reliefs) count(r *relief, by int) {
+	switch r.doing {
+	case coro.DoingSyscall:
+		d.calls.Add(int32(by))
+	case coro.DoingUnknown:
+		d.blind += by
 	}
 }
 
@@ -194,7 +239,7 @@ func (d *reliefs) sweep() {
 	left := d.held[:0]
 	for _, r := range d.held {
 		if r.over.Load() {
-			d.countCall(r, -1)
+			d.count(r, -1)
 			d.ended.Add(-1)
 			continue
 		}
@@ -212,11 +257,15 @@ func (fj *ForkJoin) relieve(n, awake, blocked, computing int, workers []*worker)
 	all, p := awake+held+loose, fj.Parallelism()
 	fj.reliefs.spare.Store(free > max(2*p, all/4))
 	most := fj.options.mostCarriers()
-	if fj.options.MaxCarriers != 0 || n == 0 || awake < most {
+	can := fj.options.MaxCarriers == 0 && awake >= most
+	fj.reliefs.needed.Store(can && (blocked+held)*4 >= all*3)
+	if !can || n == 0 {
 		return
 	}
+	fj.reliefs.wakeOne()
+	sure, blind := callsOf(workers)
 	threads, _ := runtime.ThreadCreateProfile(nil)
-	holds := min(threads, fj.reliefs.calls+calls(workers))
+	holds := min(threads, sure+blind+int(fj.reliefs.calls.Load())+fj.reliefs.blind)
 	missed := p - free
 	if (blocked+held)*4 >= all*3 {
 		missed = all
@@ -228,23 +277,27 @@ func (fj *ForkJoin) relieve(n, awake, blocked, computing int, workers []*worker)
 	fj.compensated(missed)
 }
 
-// calls returns how many threads of carriers hold OS threads (V3).
-func calls(workers []*worker) (n int) {
+// callsOf returns how many threads of carriers are in system calls, and of how many nothing can be known.
+func callsOf(workers []*worker) (sure, blind int) {
 	for _, w := range workers {
 		t, _, _ := w.mountedThread()
 		if t == nil || t.word.Load()&stateMask == blocked {
 			continue
 		}
-		if g := w.goroutineOf(t); g == 0 || !coro.SharedLookout().Sees() || t.doing(g) == coro.DoingSyscall {
-			n++
+		switch g := w.goroutineOf(t); {
+		case g == 0 || !coro.SharedLookout().Sees():
+			blind++
+		case t.doing(g) == coro.DoingSyscall:
+			sure++
 		}
 	}
-	return n
+	return sure, blind
 }
 
 // forget forgets all reliefs, which are over.
 func (d *reliefs) forget() {
-	d.loose, d.held, d.next, d.calls = nil, nil, 0, 0
+	d.loose, d.held, d.next, d.blind = nil, nil, 0, 0
+	d.calls.Store(0)
 	d.ended.Store(0)
 	d.seen.Store(0)
 }

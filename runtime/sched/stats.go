@@ -121,7 +121,7 @@ func (fj *ForkJoin) addTo(s *Stats) {
 	mounted, held := 0, 0
 	fj.mu.Lock()
 	workers, idle, n := fj.all(), len(fj.mu.idle), fj.mu.gone
-	reliefs, heldReliefs := fj.reliefs.counts()
+	reliefs, idleReliefs, heldReliefs := fj.reliefs.counts()
 	for _, w := range workers {
 		n.add(&w.counts)
 		if t, holds := w.mountedNow(); t {
@@ -132,7 +132,9 @@ func (fj *ForkJoin) addTo(s *Stats) {
 		}
 	}
 	fj.mu.Unlock()
-	mounted, held = mounted+reliefs, held+heldReliefs
+	calls, _ := callsOf(workers)
+	calls += int(fj.reliefs.calls.Load())
+	mounted, idle, held = mounted+reliefs-idleReliefs, idle+idleReliefs, held+heldReliefs
 	carriers := len(workers) + reliefs
 	fj.shared.Lock()
 	n.starts += fj.shared.starts
@@ -159,6 +161,7 @@ func (fj *ForkJoin) addTo(s *Stats) {
 		flight.FigureIdle:        idle,
 		flight.FigureHeld:        held,
 		flight.FigureSpare:       carriers - p,
+		flight.FigureCalls:       calls,
 		flight.FigureMounted:     mounted,
 		flight.FigureQueued:      queued,
 		flight.FigureParked:      int(int64(n.starts)+fj.tally.moved.Load()-int64(n.ends)) - mounted - queued,

@@ -11,7 +11,7 @@ import { useStillHeight } from "./stillheight";
 import type { State, Store } from "./store";
 
 /** The figures that stand in each scheduler's grid, in this order. All that tell how it is now are in the title of its name. */
-const shown = ["parallelism", "running", "idle", "held", "spare", "queued", "mounted", "parked", "max-carriers"];
+const shown = ["parallelism", "running", "idle", "held", "spare", "queued", "mounted", "parked", "calls", "max-carriers"];
 
 /** The state in whose colour a figure stands while it is not 0. */
 const coloured: Record<string, string> = { running: "mounted", held: "pinned", spare: "pinned", queued: "runnable" };
@@ -98,7 +98,7 @@ function Figure({ term, value }: { term: FigureTerm | undefined; value: number }
   const colour = value > 0 && coloured[term.name];
   return (
     <div title={`${term.about}: ${written(term, value)}`} data-figure={term.name} data-value={value}>
-      <dt>{term.name === "max-carriers" ? "at most" : term.name}</dt>
+      <dt>{term.name === "max-carriers" ? "limit" : term.name}</dt>
       <dd class={colour ? `state-${colour}` : ""}>{value >= 1_000_000 ? short(value) : count(value)}</dd>
     </div>
   );
