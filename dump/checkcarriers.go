@@ -61,6 +61,39 @@ func findCarriersHeld(j *judging) []Finding {
 	return all
 }
 
+// findOSThreads finds schedulers so many of whose threads are in system calls that soon none may be started.
+func findOSThreads(j *judging) []Finding {
+	var all []Finding
+	for i := range j.now.Schedulers.Schedulers {
+		s := &j.now.Schedulers.Schedulers[i]
+		calls := int(s.Figures[flight.FigureCalls])
+		if !s.Told || int64(calls) < j.threshold {
+			continue
+		}
+		f := Finding{Count: calls, Value: int64(calls), about: s.Name, anywhere: true}
+		f.What = fmt.Sprintf("scheduler %s: %s in system calls, and %s an OS thread", schedulerLabel(s), Count(calls, "thread")+verb(calls, " is", " are"), verb(calls, "holds", "each holds"))
+		if most := s.Figures[flight.FigureMaxCarriers]; most > 0 {
+			f.What += fmt.Sprintf("; from %s on, others wait", Thousands(most))
+		}
+		at := map[Frame]int{}
+		for k := range s.Carriers {
+			if c := &s.Carriers[k]; c.State == flight.CarrierHeld && c.Place != nil {
+				if at[c.Place.Frame]++; f.Place == nil || at[c.Place.Frame] > at[f.Place.Frame] {
+					f.Place = c.Place
+				}
+				if len(f.Examples) < maxExamples {
+					f.Examples, f.Evidence = append(f.Examples, Party{Thread: c.Thread, Name: c.Name}), append(f.Evidence, holdWords(c))
+				}
+			}
+		}
+		if g := j.groupOf(-1, f.Place, func(g *Group) bool { return g.State == flight.StatePinned }); g != nil {
+			f.in(j.now.Snapshot, g)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
 func schedulerLabel(s *Scheduler) string {
 	if s.Name != "" {
 		return Printable(s.Name)

@@ -35,6 +35,13 @@ func queued(n, held, run int) flighttest.Spec {
 	return s
 }
 
+// calling is a scheduler of which n threads are in system calls.
+func calling(n int) flighttest.Spec {
+	s := queued(1, 1, 1)
+	s.Schedulers[0].Figures = map[flight.Figure]uint64{flight.FigureCalls: uint64(n), flight.FigureMaxCarriers: 1024}
+	return s
+}
+
 // circle is two threads of which each has what the other wants, with or without a time limit.
 func circle(limited bool) flighttest.Spec {
 	one, two := waiting(1, mutex(0xb)), waiting(1, mutex(0xa))
@@ -153,6 +160,8 @@ var checkCases = []checkCase{
 		count: 2, value: 2, evidence: `#1 "left" wants mutex 0xb`, scope: "requests", grouped: true},
 	{check: "holder-gone", shows: []flighttest.Spec{troubled(1), troubled(1)}, well: []flighttest.Spec{circle(true), circle(true)}, what: "2 threads of own wait without a time limit for mutex 0xb, whose holder #5000 has ended",
 		count: 2, value: 2, scope: "own", grouped: true},
+	{check: "os-threads", shows: []flighttest.Spec{calling(800)}, well: []flighttest.Spec{calling(799)},
+		what: "scheduler default: 800 threads are in system calls, and each holds an OS thread; from 1,024 on, others wait", count: 800, value: 800, evidence: "#9000 holds carrier 0 for 2"},
 	{check: "long-held", shows: []flighttest.Spec{heldUp(10, time.Minute, 3)}, well: []flighttest.Spec{heldUp(9, time.Minute, 3)}, what: `10 threads wait for mutex 0xd, which #1 "keeper" has held for 1`,
 		count: 10, value: int64(time.Minute), evidence: `#1 "keeper" of requests has held it for 1`, scope: "requests", grouped: true},
 	{check: "long-held", shows: []flighttest.Spec{heldUp(500, 11*time.Second, 3)}, well: []flighttest.Spec{heldUp(500, 9*time.Second, 3), circle(false)}, what: `500 threads wait for mutex 0xd, which #1 "keeper" has held for 1`,

@@ -100,7 +100,7 @@ var honest = []place{
 		before:   says(noProgram),
 		beyond:   says(notKept),
 		limited:  says("None: the checks find nothing."),
-		saving:   says("None by the checks that are judged.", "10 checks are not judged: deadlock, holder-gone, carriers-held, long-held, lock-convoy, pinned, pinned-often, hog, unbounded-queue, scope-orphaned"),
+		saving:   says("None by the checks that are judged.", "11 checks are not judged: deadlock, holder-gone, carriers-held, os-threads, long-held, lock-convoy, pinned, pinned-often, hog, unbounded-queue, scope-orphaned"),
 		lost:     says("the recorder lost {n} events dropped"),
 		ended:    says("2 threads wait for each other", "5 checks are not judged: leak, scope-growth, spawn-storm, timer-storm, unbounded-queue"),
 		cut:      says("{age} old"),

@@ -196,6 +196,7 @@ func TestFindingsSeeEachTrouble(t *testing.T) {
 		{"trouble -kind spawn", "spawn-storm", "50", "requests/orders", "main.idle"},
 		{"trouble -kind timers", "timer-storm", "1000", "", ""},
 		{"trouble -kind queue", "unbounded-queue", "100", "requests/orders", ""},
+		{"trouble -kind calls", "os-threads", "100", "", "main.call"},
 		{"trouble -kind park", "oldest-parked", "200ms", "requests", "main.wait"},
 	} {
 		t.Run(c.check, func(t *testing.T) {
