@@ -94,6 +94,9 @@ func attach(p *process, o Options) (*Source, error) {
 // [Denied], [flight.ErrPermission].
 func AttachGo(pid int, o GoroutineOptions) (*Goroutines, error) {
 	p, err := openProcess(pid)
+	if errors.Is(err, flight.ErrNotVtscope) { // it is one of the kernel's, or was just started
+		return nil, fmt.Errorf("memory: read process %d: it has no executable: %w", pid, ErrNotGo)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -399,6 +399,10 @@ func TestAProcessWhoseGoroutinesCannotBeReadTellsWhy(t *testing.T) {
 	if _, err := AttachGo(c.Process.Pid, GoroutineOptions{}); !errors.Is(err, ErrNotGo) {
 		t.Errorf("a program of C: got %v, want %v", err, ErrNotGo)
 	}
+	const kernel = 2 // the thread that starts those of the kernel, where it can be seen
+	if _, err := AttachGo(kernel, GoroutineOptions{}); !errors.Is(err, ErrNotGo) && !errors.Is(err, flight.ErrNoProcess) && !errors.Is(err, flight.ErrPermission) {
+		t.Errorf("a process without an executable: got %v, want %v", err, ErrNotGo)
+	}
 	p := startPlain(t, childtest.Build(t, "./fixtures/plain"))
 	src := p.compare(t, GoroutineOptions{})
 	process, err := os.FindProcess(p.pid)
