@@ -288,27 +288,37 @@ func (w *worker) blocking(closely bool) bool {
 	case g == 0 || !coro.SharedLookout().Sees():
 		return w.seen.held
 	}
-	return t.blocksSomewhere(g)
+	return blocks(t.blocksIn(g))
 }
 
-// computes tells whether the carrier's thread, which does not block, has computed for long (work), or would if it had a processor (ready); unknown if not.
-func (w *worker) computes() coro.Doing {
-	t, _, g := w.mountedThread()
-	if t == nil || !w.seen.held || w.seen.stood < monopolyTicks {
-		return coro.DoingUnknown
+// computes reports whether the carrier's thread, which does not block, has computed for long. One that
+// waits for a processor, which other processes may have, does not: more carriers would not help it.
+// Where nothing can be known of the thread, standing still is enough.
+func (w *worker) computes() bool {
+	t, _, _ := w.mountedThread()
+	if t == nil || !w.seen.held {
+		return false
 	}
-	return t.doing(g)
+	g := w.goroutineOf(t)
+	if g == 0 || !coro.SharedLookout().Sees() {
+		return w.seen.stood >= monopolyTicks
+	}
+	k := &w.seen.work
+	if t.rec == nil {
+		k.see(t, g, flight.Now()) // else noteHolds has
+	}
+	return k.thread == t && k.sum >= monopolyTicks*watchTick
 }
 
-// blocksSomewhere is [Task.blocksInGo] for who need not know where.
-func (t *Task) blocksSomewhere(g uintptr) bool {
+// blocksIn is [Task.blocksInGo] for who need not know where. A thread that is about to begin, or has just left, works.
+func (t *Task) blocksIn(g uintptr) coro.Doing {
 	chain := coro.Executing(unsafe.Pointer(t), g).Chain()
 	if len(chain) == 0 {
-		return false
+		return coro.DoingWork
 	}
 	var buf [maxOurs]uintptr
 	_, doing := blocksAt(chain[len(chain)-1].G(), buf[:])
-	return blocks(doing)
+	return doing
 }
 
 // blocksAt looks at what a goroutine does, given its g, for its thread, and where, if it waits.

@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
@@ -22,8 +21,8 @@ import (
 //	    reliefs are needed: who queues a task wakes one, and the watchdog, which sees to it that none
 //	    is missed.
 //	V3  A thread that blocks in a system call holds an OS thread, and so may one of which nothing can be
-//	    known, unless the process has fewer OS threads. No more reliefs are started than may hold one
-//	    before as many do as there may be carriers.
+//	    known, unless the process has fewer OS threads. No more reliefs are started than could hold one,
+//	    beside all threads that do not wait in Go, before as many do as there may be carriers.
 type relief struct {
 	carrier
 	fj    *ForkJoin
@@ -166,12 +165,7 @@ func (r *relief) look() (doing coro.Doing, held bool) {
 	if g == 0 || !coro.SharedLookout().Sees() {
 		return coro.DoingUnknown, stood
 	}
-	chain := coro.Executing(unsafe.Pointer(t), g).Chain()
-	if len(chain) == 0 {
-		return coro.DoingWork, false // it is about to begin, or has just left
-	}
-	var buf [maxOurs]uintptr
-	_, doing = blocksAt(chain[len(chain)-1].G(), buf[:])
+	doing = t.blocksIn(g)
 	return doing, blocks(doing)
 }
 
@@ -263,35 +257,46 @@ func (fj *ForkJoin) relieve(n, awake, blocked, computing int, workers []*worker)
 		return
 	}
 	fj.reliefs.wakeOne()
-	sure, blind := callsOf(workers)
+	_, blind, waits := callsOf(workers)
 	threads, _ := runtime.ThreadCreateProfile(nil)
-	holds := min(threads, sure+blind+int(fj.reliefs.calls.Load())+fj.reliefs.blind)
+	calls := int(fj.reliefs.calls.Load()) + min(threads, blind+fj.reliefs.blind)
+	mayCall := len(workers) - waits - blind + loose + calls
 	missed := p - free
 	if (blocked+held)*4 >= all*3 {
 		missed = all
 	}
-	missed = max(min(missed, n, most-holds-free), 0) // all that are free may come to hold one
+	missed = max(min(missed, n, most-mayCall), 0)
 	for range missed {
 		fj.startRelief()
 	}
 	fj.compensated(missed)
 }
 
-// callsOf returns how many threads of carriers are in system calls, and of how many nothing can be known.
-func callsOf(workers []*worker) (sure, blind int) {
+// callsOf returns how many threads of carriers are in system calls, of how many nothing can be known, and
+// how many wait in Go.
+func callsOf(workers []*worker) (calls, blind, waits int) {
 	for _, w := range workers {
 		t, _, _ := w.mountedThread()
-		if t == nil || t.word.Load()&stateMask == blocked {
+		if t == nil {
 			continue
 		}
-		switch g := w.goroutineOf(t); {
-		case g == 0 || !coro.SharedLookout().Sees():
+		if t.word.Load()&stateMask == blocked {
+			waits++
+			continue
+		}
+		g := w.goroutineOf(t)
+		if g == 0 || !coro.SharedLookout().Sees() {
 			blind++
-		case t.doing(g) == coro.DoingSyscall:
-			sure++
+			continue
+		}
+		switch t.blocksIn(g) {
+		case coro.DoingSyscall:
+			calls++
+		case coro.DoingWait:
+			waits++
 		}
 	}
-	return sure, blind
+	return calls, blind, waits
 }
 
 // forget forgets all reliefs, which are over.

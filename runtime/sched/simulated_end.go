@@ -181,7 +181,7 @@ func (s *Simulated) Suspect() Suspect {
 	if a := s.current.Load(); a != nil && !s.settling.Load() {
 		v.Thread = a.number
 		t := s.taskOf(a)
-		v.Blocks = t.blocksSomewhere(t.beganOn())
+		v.Blocks = blocks(t.blocksIn(t.beganOn()))
 	}
 	v.Waiting = s.waiting(nil)
 	return v

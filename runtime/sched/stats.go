@@ -132,7 +132,7 @@ func (fj *ForkJoin) addTo(s *Stats) {
 		}
 	}
 	fj.mu.Unlock()
-	calls, _ := callsOf(workers)
+	calls, _, _ := callsOf(workers)
 	calls += int(fj.reliefs.calls.Load())
 	mounted, idle, held = mounted+reliefs-idleReliefs, idle+idleReliefs, held+heldReliefs
 	carriers := len(workers) + reliefs

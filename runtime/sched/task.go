@@ -185,7 +185,7 @@ func (t *Task) State() flight.State {
 	case !mounted:
 		return flight.StateRunnable
 	case held: // when the watchdog looked
-		if t.blocksSomewhere(t.beganOn()) && t.word.Load() == w {
+		if blocks(t.blocksIn(t.beganOn())) && t.word.Load() == w {
 			return flight.StatePinned
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
-	"github.com/vtscope/vtscope/runtime/internal/coro"
 )
 
 // watchTick is how often the watchdog looks while anything is queued.
@@ -163,21 +162,17 @@ func (fj *ForkJoin) look() (queued bool) {
 	fj.mu.Unlock()
 	fj.noteHolds(workers)
 	n := fj.queued()
-	blocked, computing, waiting := 0, 0, 0
+	blocked, computing := 0, 0
 	for _, w := range workers {
 		waited := w.seen.waits
 		w.seen.waits = w.handOff.full() || !w.queue.looksEmpty()
 		isHeld := w.blocking(n > 0)
-		if isHeld {
+		switch {
+		case isHeld:
 			blocked++
-		} else {
-			switch w.computes() {
-			case coro.DoingWork:
-				isHeld = true
-				computing++
-			case coro.DoingReady:
-				waiting++ // who was only not given a processor for a while is not helped by more carriers
-			}
+		case w.computes():
+			isHeld = true
+			computing++
 		}
 		if waited && w.seen.waits && w.seen.held { // W3
 			w.shareSlot()
@@ -185,9 +180,6 @@ func (fj *ForkJoin) look() (queued bool) {
 				w.giveAway()
 			}
 		}
-	}
-	if blocked+computing+waiting >= awake {
-		computing += waiting // nobody else is left: with one processor, who computes never has it while we look
 	}
 	fj.compensate(blocked, computing, n)
 	fj.relieve(n, awake, blocked, computing, workers)
