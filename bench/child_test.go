@@ -58,6 +58,9 @@ var tasks = map[string]func(task) answer{
 	"load":  load,
 	"crowd": crowdOfRequests,
 
+	"busy":    mostCarriers,
+	"compute": computes,
+
 	"pairs-threads":    pairsOfThreads,
 	"pairs-goroutines": onProcessors(pairsOfGoroutines),
 	"ring-threads":     ringOfThreads,

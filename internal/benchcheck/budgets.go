@@ -97,6 +97,7 @@ var budgets = []budget{
 	crowded("  p99 of quick requests beside them", "adopted", "p99-ns", 1.5),
 	crowded("  on virtual threads / net/http", "virtual", "all-ns", 1.1),
 	crowded("  p99 of quick requests beside them, virtual", "virtual", "p99-ns", 1.5),
+	{"carriers of 2 processors, nothing blocked, ten busy processes beside", metric("Busy", "carriers"), none, plain, 4},
 	{"parked thread beyond a goroutine, depth 1", metric("MemoryPerThread/depth=1/impl=vthread", "B/thread"), metric("MemoryPerThread/depth=1/impl=goroutine", "B/thread"), beyond, 512},
 	{"parked thread beyond a goroutine, depth 20", metric("MemoryPerThread/depth=20/impl=vthread", "B/thread"), metric("MemoryPerThread/depth=20/impl=goroutine", "B/thread"), beyond, 512},
 	{"1,000 threads block 10 ms, 2 carriers", metric("Blocked/impl=vthread", "ms/op"), none, millis, 50},
@@ -181,7 +182,7 @@ var runs = []run{
 	{[]string{"Tree", "Pairs", "Ring", "Queue", "Fairness", "Mix"}, "1x", 0},
 	{[]string{"Idle", "IdleConnections", "Timers"}, "1x", 3},
 	{[]string{"Echo"}, "1x", 0},
-	{[]string{"Crowd"}, "1x", 3},
+	{[]string{"Crowd", "Busy"}, "1x", 3},
 	{[]string{"DurableStep", "DurableReplay"}, "200ms", 0},
 	{[]string{"DurableResume", "DurableHibernate"}, "1x", 3},
 	{[]string{"DurableMemory"}, "1x", 1}, // by itself: what others leave behind would be counted

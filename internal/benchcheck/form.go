@@ -27,5 +27,6 @@ var (
 	times      = form{own, func(v float64) string { return fmt.Sprintf("%.2f x", v) }, "", false}
 	percent    = form{own, func(v float64) string { return fmt.Sprintf("%.2f %%", v) }, "", false}
 	megabytes  = form{own, func(v float64) string { return fmt.Sprintf("%.0f MB", v) }, "", false}
+	plain      = form{own, func(v float64) string { return fmt.Sprintf("%.0f", v) }, "", false}
 	bytes      = form{own, func(v float64) string { return fmt.Sprintf("%.0f B", v) }, "", false}
 )

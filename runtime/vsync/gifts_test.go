@@ -239,9 +239,11 @@ func TestManyPinnedAndUnmountedContendersFinish(t *testing.T) {
 	})
 }
 
-// More pinned threads than there are carriers by default.
-func TestPinnedContendersOnAllDefaultCarriersFinish(t *testing.T) {
-	contend(t, lockScarcity(new(vsync.Mutex)), sched.ForkJoinOptions{}, 100, 1100)
+// More pinned threads than there are carriers, and than there are carriers with rings by default.
+func TestMorePinnedContendersThanCarriersFinish(t *testing.T) {
+	for _, o := range []sched.ForkJoinOptions{{MaxCarriers: 1024}, {}} {
+		contend(t, lockScarcity(new(vsync.Mutex)), o, 100, 1100)
+	}
 }
 
 func contend(t *testing.T, s scarcity, o sched.ForkJoinOptions, unmounted, pins int) {
@@ -268,7 +270,7 @@ func contend(t *testing.T, s scarcity, o sched.ForkJoinOptions, unmounted, pins 
 				n++
 			}
 		}
-		return n == min(pins, cmp.Or(o.MaxCarriers, 1024))
+		return n == min(pins, cmp.Or(o.MaxCarriers, pins))
 	})
 	s.release()
 	for _, th := range all {
