@@ -311,7 +311,7 @@ func (a *Agent) follow(path string, open func() (*flight.Reader, error), p fligh
 	f.own = own
 	f.stream = a.startStream(open, p)
 	if !a.goWhileOpen(f.run) {
-		f.reader.Close()
+		f.live.Close()
 		return
 	}
 	a.mu.Lock()

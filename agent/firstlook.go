@@ -30,8 +30,9 @@ func (s *soFar) note() string {
 // A firstReader tells, while the threads are read, what those that were read do.
 type firstReader struct {
 	*flight.Reader
-	every time.Duration
-	tell  func(soFar)
+	every      time.Duration
+	tell       func(soFar)
+	goroutines func() // is called if there are threads on goroutines
 }
 
 // Threads is that of the reader.
@@ -40,6 +41,9 @@ func (r firstReader) Threads(ctx context.Context, visit func([]flight.ThreadRow)
 	told := time.Now()
 	return r.Reader.Threads(ctx, func(rows []flight.ThreadRow) {
 		visit(rows) // which may find that a mounted one is pinned
+		if onGoroutines(rows) > 0 {
+			r.goroutines()
+		}
 		for i := range rows {
 			if s := rows[i].State; s < flight.StateCount {
 				now.counts[s]++
@@ -56,7 +60,7 @@ func (r firstReader) Threads(ctx context.Context, visit func([]flight.ThreadRow)
 // firstLook takes the first snapshot of a process by itself: what else a look reads takes as long again.
 func (f *follower) firstLook(ctx context.Context) result {
 	began := time.Now()
-	s, err := dump.Take(ctx, firstReader{f.reader, tellEvery, func(s soFar) { newest(f.reading, s) }}, dump.Options{MaxGroups: f.agent.maxGroups()})
+	s, err := dump.Take(ctx, firstReader{f.reader, tellEvery, func(s soFar) { newest(f.reading, s) }, func() { f.onGoroutines.Store(true) }}, dump.Options{MaxGroups: f.agent.maxGroups()})
 	if err != nil {
 		return result{err: err, first: true}
 	}

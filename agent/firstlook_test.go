@@ -20,7 +20,7 @@ func TestTheFirstSnapshotTellsHowFarItIs(t *testing.T) {
 	}
 	defer r.Close()
 	var told []soFar
-	s, err := dump.Take(t.Context(), firstReader{r, 0, func(s soFar) { told = append(told, s) }}, dump.Options{})
+	s, err := dump.Take(t.Context(), firstReader{r, 0, func(s soFar) { told = append(told, s) }, func() {}}, dump.Options{})
 	if err != nil || len(told) < 5 {
 		t.Fatalf("%v; told %d times, want a few times", err, len(told))
 	}

@@ -26,18 +26,21 @@ const (
 // A follower watches one process. Its goroutine, run, is the only one that changes it; what others may
 // know it publishes as a view.
 type follower struct {
-	agent    *Agent
-	path     string
-	open     func() (*flight.Reader, error) // another reader of it
-	reader   *flight.Reader
-	own      *flight.Recorder // nil: it is another process
-	stream   *stream          // nil: nobody observes
-	profiler profiler
-	past     *past  // nil: it is a process
-	at       string // the moment of recorded; "": the end
-	keeper   keeper
-	flags    flags
-	key      string
+	agent        *Agent
+	path         string
+	open         func() (*flight.Reader, error) // another reader of it
+	reader       *flight.Reader
+	live         *live            // of the reader, for looks
+	own          *flight.Recorder // nil: it is another process
+	stream       *stream          // nil: nobody observes
+	profiler     profiler
+	past         *past  // nil: it is a process
+	at           string // the moment of recorded; "": the end
+	keeper       keeper
+	flags        flags
+	key          string
+	onGoroutines atomic.Bool // there were threads on goroutines
+
 	watched  atomic.Int32  // clients that look at this process
 	surveyed atomic.Int32  // those of them that look at what surveys read
 	filters  filters       // that they use
@@ -90,7 +93,7 @@ func newFollower(a *Agent, path string, open func() (*flight.Reader, error)) (*f
 	}
 	p := r.Process()
 	f := &follower{
-		agent: a, path: path, open: open, reader: r,
+		agent: a, path: path, open: open, reader: r, live: &live{Reader: r},
 		key:     keyOf(r, filepath.Base(path)),
 		kick:    make(chan struct{}, 1),
 		results: make(chan result, 1),
@@ -99,6 +102,7 @@ func newFollower(a *Agent, path string, open func() (*flight.Reader, error)) (*f
 		seen:    noSurvey(),
 		lookout: lookout{options: a.options.Checks},
 	}
+	f.live.goroutines = &f.onGoroutines
 	f.mu.wake = make(chan struct{})
 	f.keeper.total = &a.meter.past
 	f.publish(p)
@@ -140,7 +144,7 @@ func (f *follower) leave() { f.watched.Add(-1) }
 
 func (f *follower) run() {
 	ctx, cancel := context.WithCancel(f.agent.ctx)
-	defer f.reader.Close()
+	defer f.live.Close()
 	defer func() {
 		cancel()
 		if f.busy {
@@ -218,8 +222,8 @@ func (f *follower) begin(ctx context.Context, now time.Time, soon bool) bool {
 	go func() {
 		var res result
 		res.cost = onProcessor(func() {
-			if res.look, res.err = what.Take(ctx, f.reader); res.err == nil {
-				res.filtered, res.err = f.takeFiltered(ctx, f.reader)
+			if res.look, res.err = what.Take(ctx, f.live); res.err == nil {
+				res.filtered, res.err = f.takeFiltered(ctx, f.live)
 			}
 		})
 		if what.Delays && res.err == nil {

@@ -349,5 +349,6 @@ func (f *follower) source(ctx context.Context, at string) (dump.Source, func() e
 	if err != nil {
 		return nil, nil, err
 	}
-	return r, r.Close, nil
+	l := &live{Reader: r, goroutines: &f.onGoroutines}
+	return l, l.Close, nil
 }

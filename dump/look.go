@@ -66,7 +66,8 @@ func (o LookOptions) Take(ctx context.Context, src Source) (*Look, error) {
 	rings, err := r.Rings()
 	l.missed(err)
 	l.count(r, rings)
-	once := &shared{Reader: r}
+	more := recorded{r, src}
+	once := &shared{recorded: more}
 	var recent *recentTaker
 	if needs&needRecent != 0 {
 		recent = beginRecent(r)
@@ -85,7 +86,7 @@ func (o LookOptions) Take(ctx context.Context, src Source) (*Look, error) {
 		once.visit = append(once.visit, schedulers.threads)
 	}
 	if needs&needWaits != 0 {
-		waits = beginWaits(r, began)
+		waits = beginWaits(more, began)
 		once.visit = append(once.visit, waits.threads)
 	}
 	switch {
@@ -198,21 +199,35 @@ func (l *Look) readIncidents(after *Look) func(context.Context, *flight.Reader, 
 	}
 }
 
+// A recorded is a flight file, with threads of a source that knows more of them.
+type recorded struct {
+	*flight.Reader
+	src Source
+}
+
+// Threads is that of the source.
+func (r recorded) Threads(ctx context.Context, visit func([]flight.ThreadRow)) (int, error) {
+	return r.src.Threads(ctx, visit)
+}
+
+// Stack is that of the source.
+func (r recorded) Stack(id flight.StackID) (flight.Stack, error) { return r.src.Stack(id) }
+
 // A shared reads the table of threads once for several who visit it.
 type shared struct {
-	*flight.Reader
+	recorded
 	visit []func([]flight.ThreadRow) // before the one who reads, who may change the rows
 	torn  int
 	err   error
 }
 
-// Threads is that of the reader, for all.
+// Threads is that of the source, for all.
 func (s *shared) Threads(ctx context.Context, visit func([]flight.ThreadRow)) (int, error) {
 	return s.read(ctx, visit)
 }
 
 func (s *shared) read(ctx context.Context, last func([]flight.ThreadRow)) (int, error) {
-	s.torn, s.err = s.Reader.Threads(ctx, func(rows []flight.ThreadRow) {
+	s.torn, s.err = s.src.Threads(ctx, func(rows []flight.ThreadRow) {
 		for _, visit := range s.visit {
 			visit(rows)
 		}

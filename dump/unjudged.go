@@ -76,7 +76,7 @@ func (l *loose) note(row *flight.ThreadRow) {
 		return
 	}
 	switch k := row.Blocker.Kind(); {
-	case row.Reason == flight.ReasonPinnedGo:
+	case row.Reason == flight.ReasonPinnedGo, k == flight.BlockedByNone && row.Carrier == flight.NoCarrier && row.Since == 0: // nobody recorded it
 		if l.stacks == nil {
 			l.stacks = map[flight.StackID]int{}
 		}
