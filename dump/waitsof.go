@@ -32,7 +32,7 @@ type WaitsSource interface {
 // waitsSource returns the waits of a source; nil if it does not know them.
 func waitsSource(src Source) WaitsSource {
 	if r := FlightReader(src); r != nil {
-		return r
+		return recorded{r, src}
 	}
 	if s, ok := src.(interface{ WaitsSource() WaitsSource }); ok {
 		return s.WaitsSource()

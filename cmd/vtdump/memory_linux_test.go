@@ -83,8 +83,20 @@ func TestThreadsOnGoroutinesAreShownWhereTheyWait(t *testing.T) {
 	if r.code != 0 || r.errors != "" {
 		t.Errorf("got exit %d and %q, want nothing to say", r.code, r.errors)
 	}
-	if r := vtdump(t, "check", pid, "--no-deadlock"); r.code != exitUnknown || !strings.Contains(strings.Join(strings.Fields(r.out), " "), "thread on a goroutine") {
-		t.Errorf("check: got exit %d and\n%s", r.code, r.out)
+	for _, c := range []struct {
+		code int
+		args []string
+	}{
+		{exitUnknown, []string{"check", pid, "--no-deadlock"}},
+		{exitDone, []string{"findings", pid, "--growth", "50ms", "--check", "hog=off"}},
+		{exitDone, []string{"waits", pid}},
+	} {
+		r := vtdump(t, c.args...)
+		for _, want := range []string{"channel 1", "sync.Mutex 6", "sync.WaitGroup 6", "thread on a goroutine"} { // those that compute
+			if r.code != c.code || !strings.Contains(strings.Join(strings.Fields(r.out), " "), want) {
+				t.Errorf("%s: got exit %d, no %q in\n%s", c.args, r.code, want, r.out)
+			}
+		}
 	}
 }
 

@@ -122,9 +122,8 @@ func (s *settings) do(ctx context.Context, w world) error {
 	if err != nil {
 		return s.withoutFile(ctx, w, err)
 	}
-	if s.command != commandThreads {
-		defer r.Close()
-	}
+	var src closer = r
+	defer func() { src.Close() }()
 	switch s.command {
 	case commandScheduler:
 		return s.schedulers(ctx, w, r)
@@ -136,16 +135,14 @@ func (s *settings) do(ctx context.Context, w world) error {
 		return s.watch(ctx, w, r)
 	case commandRecord:
 		return s.record(ctx, w, r)
-	}
-	if s.command != commandThreads {
-		return s.report(ctx, w, r)
-	}
-	src := s.orGoroutines(ctx, w, r)
-	if src == closer(r) {
+	case commandThreads:
+		if src = s.orGoroutines(ctx, w, r); src == closer(r) {
+			src = s.withGoroutines(ctx, w, r)
+		}
+	default:
 		src = s.withGoroutines(ctx, w, r)
 	}
-	defer src.Close()
-	return s.threads(ctx, w, src)
+	return s.report(ctx, w, src)
 }
 
 // report prints the report of the command that every process has, with a recorder or without.
