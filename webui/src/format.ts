@@ -27,6 +27,11 @@ export function seenAgo(ns: number): string {
   return ns < 1e6 ? "seen <1 ms ago" : `seen ${duration(ns)} ago`;
 }
 
+/** waited writes how long some of the threads of a group have been in their state, "?" if it is known of none. */
+export function waited(group: { count: number; unknown: number }, ns: number): string {
+  return group.unknown >= group.count && group.unknown > 0 ? "?" : duration(ns);
+}
+
 /** duration writes nanoseconds in the largest two units that matter: 870 µs, 12 ms, 3.4 s, 2m 05s, 3h 12m. */
 export function duration(ns: number): string {
   if (ns < 1e3) return ns <= 0 ? "0 s" : `${Math.round(ns)} ns`;

@@ -5,7 +5,7 @@ import { Choice } from "./callbar";
 import { commandLine } from "./command";
 import { coming, whyEmpty } from "./empty";
 import { stateOf, withState } from "./filters";
-import { change, count, duration, leaf, percent, seenAgo } from "./format";
+import { change, count, duration, leaf, percent, seenAgo, waited } from "./format";
 import { Command, Empty, Panel, useInView } from "./panel";
 import type { GroupRow } from "./protocol";
 import { useStill } from "./rows";
@@ -80,7 +80,7 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
               aria-selected={row.key === chosen}
               class={gone ? "row gone" : "row"}
               onClick={() => store.go({ group: row.key })}
-              title={`${row.scope}\nwait ${duration(row.min)} .. ${duration(row.max)}, median ${duration(row.median)}`}
+              title={`${row.scope}\nwait ${waited(row, row.min)} .. ${waited(row, row.max)}, median ${waited(row, row.median)}`}
             >
               <span class="bar" style={{ width: `${groups.total > 0 ? (100 * row.count) / groups.total : 0}%` }} />
               <span class="number">{count(row.count)}</span>
@@ -96,7 +96,7 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
                 <Place row={row} />
               </span>
               <span class="dim">{row.scope.slice(row.scope.lastIndexOf("/") + 1)}</span>
-              <span class="wait">{duration(longest ? row.max : row.median)}</span>
+              <span class="wait">{waited(row, longest ? row.max : row.median)}</span>
             </div>
           ))}
           {groups.rest.rows > 0 && (

@@ -1,4 +1,4 @@
-import { clock, count, duration, leaf } from "./format";
+import { clock, count, leaf, waited } from "./format";
 import { commandLine } from "./command";
 import { writeRoute } from "./route";
 import type { State } from "./store";
@@ -19,7 +19,7 @@ export function markdown(state: State): string {
   if (groups && !groups.missing && groups.rows.length > 0) {
     out.push("", `Threads of \`${groups.scope}\`${groups.filter ? ` that match \`${groups.filter}\`` : ""}: ${count(groups.total)}`, "");
     out.push("| threads | state | at | scope | median wait |", "|---:|---|---|---|---:|");
-    for (const row of groups.rows.slice(0, most)) out.push(`| ${count(row.count)} | ${row.state} ${row.reason} | ${cell(row.top ? leaf(row.top) : "")} | ${cell(row.scope)} | ${duration(row.median)} |`);
+    for (const row of groups.rows.slice(0, most)) out.push(`| ${count(row.count)} | ${row.state} ${row.reason} | ${cell(row.top ? leaf(row.top) : "")} | ${cell(row.scope)} | ${waited(row, row.median)} |`);
     const more = groups.rows.length - most + groups.rest.rows;
     if (more > 0) out.push("", `and ${count(more)} more groups`);
   }

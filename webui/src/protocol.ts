@@ -317,6 +317,7 @@ export interface GroupRow {
   min: number;
   median: number;
   max: number;
+  unknown: number;
   seen: number;
   mark: string;
   note: string;

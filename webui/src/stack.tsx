@@ -1,7 +1,7 @@
 import { useRef } from "preact/hooks";
 import { commandLine } from "./command";
 import { coming, whyEmpty } from "./empty";
-import { clock, count, duration, seenAgo } from "./format";
+import { clock, count, seenAgo, waited } from "./format";
 import { Frames } from "./frames";
 import { Waiting } from "./groupdetail";
 import { Marking } from "./groupmark";
@@ -75,7 +75,7 @@ export function StackView({ state, store, all, showAll }: StackProps) {
             <div>
               <dt>for</dt>
               <dd class="still-span">
-                {duration(row.min)} .. {duration(row.max)}, median <b>{duration(row.median)}</b>
+                {waited(row, row.min)} .. {waited(row, row.max)}, median <b>{waited(row, row.median)}</b>
               </dd>
             </div>
             <div>

@@ -1,12 +1,19 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { bytes, change, count, duration, leaf, percent, short } from "../src/format";
+import { bytes, change, count, duration, leaf, percent, short, waited } from "../src/format";
 
 test("numbers in at most five characters", () => {
   for (const [n, want] of [[0, "0"], [950, "950"], [999, "999"], [1_000, "1k"], [1_234, "1.2k"], [81_400, "81k"], [999_499, "999k"], [999_999, "1M"], [1_003_412, "1M"], [1_340_000, "1.3M"], [2.5, "2.5"]] as const) {
     assert.equal(short(n), want, String(n));
     assert(short(n).length <= 5);
   }
+});
+
+test("waits that nobody recorded", () => {
+  assert.equal(waited({ count: 3, unknown: 3 }, 0), "?");
+  assert.equal(waited({ count: 3, unknown: 1 }, 2e9), "2 s");
+  assert.equal(waited({ count: 3, unknown: 0 }, 0), "0 s");
+  assert.equal(waited({ count: 0, unknown: 0 }, 0), "0 s");
 });
 
 test("durations", () => {
