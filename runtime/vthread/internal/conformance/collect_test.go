@@ -59,7 +59,7 @@ func TestAnUnstartedThreadThatNobodyKnowsIsCollected(t *testing.T) {
 
 // LC-32
 func TestAParkedThreadThatNobodyKnowsIsKept(t *testing.T) {
-	everywhere(t, all, func(w *world) {
+	everywhere(t, startable, func(w *world) {
 		ended := make(chan struct{})
 		b := w.builder()
 		b.Name = "kept"

@@ -29,7 +29,7 @@ func guilty(value any) { panic(value) }
 // LC-26: the builder's before the scope's, on the thread, while the guilty frames stand.
 // LC-30
 func TestTheBuildersPanicHandlerComesBeforeTheScopes(t *testing.T) {
-	everywhere(t, all, func(w *world) {
+	everywhere(t, startable, func(w *world) {
 		reports := make(chan report, 2)
 		handler := func(by string) func(*vthread.Thread, any, []byte) {
 			return func(th *vthread.Thread, value any, stack []byte) {

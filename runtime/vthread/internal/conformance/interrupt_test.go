@@ -14,7 +14,7 @@ import (
 
 // IN-01
 func TestInterruptedClearsWhatAThreadSetItself(t *testing.T) {
-	everywhere(t, axes{onlyOn: true, kinds: true, pins: true}, func(w *world) {
+	everywhere(t, axes{onlyOn: true, kinds: true, adopted: true, pins: true}, func(w *world) {
 		w.interrupted(false, "at first")
 		if err := vthread.Current().Interrupt(); err != nil {
 			w.Errorf("interrupt: %v", err)
@@ -28,7 +28,7 @@ func TestInterruptedClearsWhatAThreadSetItself(t *testing.T) {
 
 // IN-02: an interrupt before the start is remembered, and the context ends with it.
 func TestAnInterruptBeforeTheStartIsRemembered(t *testing.T) {
-	everywhere(t, all, func(w *world) {
+	everywhere(t, startable, func(w *world) {
 		th := w.builder().Unstarted(w.pinned(func() {
 			ctx := vthread.Current().Context()
 			if got := context.Cause(ctx); !errors.Is(got, vthread.ErrInterrupted) {
@@ -164,7 +164,7 @@ var naps = []nap{
 // SL-01, SL-02
 func TestASleepOfNoTimeReturnsAtOnce(t *testing.T) {
 	everywhere(t, axes{callers: true}, func(w *world) { sleepOfNoTime(w) })
-	everywhere(t, axes{onlyOn: true, kinds: true, pins: true}, sleepOfNoTime)
+	everywhere(t, axes{onlyOn: true, kinds: true, adopted: true, pins: true}, sleepOfNoTime)
 }
 
 func sleepOfNoTime(w *world) {
@@ -180,7 +180,7 @@ func sleepOfNoTime(w *world) {
 // SL-03
 func TestASleepLastsItsTime(t *testing.T) {
 	everywhere(t, axes{callers: true}, func(w *world) { sleepLasts(w) })
-	everywhere(t, axes{onlyOn: true, kinds: true, pins: true}, sleepLasts)
+	everywhere(t, axes{onlyOn: true, kinds: true, adopted: true, pins: true}, sleepLasts)
 }
 
 func sleepLasts(w *world) {
@@ -221,7 +221,7 @@ func TestAnUnparkDoesNotShortenASleep(t *testing.T) {
 
 // SL-04, IN-05: before, whatever the time.
 func TestASleepOfAnInterruptedThreadFailsAtOnceAndClearsTheStatus(t *testing.T) {
-	everywhere(t, axes{onlyOn: true, kinds: true, pins: true}, func(w *world) {
+	everywhere(t, axes{onlyOn: true, kinds: true, adopted: true, pins: true}, func(w *world) {
 		for _, nap := range naps {
 			for _, d := range []time.Duration{0, 1, long} {
 				vthread.Current().Interrupt()
@@ -236,7 +236,7 @@ func TestASleepOfAnInterruptedThreadFailsAtOnceAndClearsTheStatus(t *testing.T) 
 
 // SL-05
 func TestASleepOfANegativeTimeDoesNothing(t *testing.T) {
-	everywhere(t, axes{onlyOn: true, kinds: true, pins: true}, func(w *world) {
+	everywhere(t, axes{onlyOn: true, kinds: true, adopted: true, pins: true}, func(w *world) {
 		for _, nap := range naps {
 			vthread.Current().Interrupt()
 			if err := nap.sleep(-1); err != nil {

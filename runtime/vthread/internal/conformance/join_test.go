@@ -188,7 +188,7 @@ func TestAJoinThatIsGivenUpLeavesTheOthersWaiting(t *testing.T) {
 
 // JN-07: virtual threads join those on goroutines and on OS threads, and the other way.
 func TestThreadsOfEveryKindJoinEachOther(t *testing.T) {
-	everywhere(t, all, func(w *world) {
+	everywhere(t, startable, func(w *world) {
 		for _, kind := range (axes{kinds: true}).ofKinds() {
 			for _, j := range joinings {
 				other := vthread.Builder{Kind: kind}.Start(func() { vthread.Park() })

@@ -21,7 +21,7 @@ import (
 // LC-12: the same thread is the same pointer, and no other.
 func TestCurrentIsTheSameThreadBeforeAndAfterEveryWait(t *testing.T) {
 	prompt := continuation.NewPrompt("conformance")
-	everywhere(t, axes{callers: true, kinds: true, pins: true}, func(w *world) {
+	everywhere(t, axes{callers: true, kinds: true, adopted: true, pins: true}, func(w *world) {
 		var me atomic.Pointer[vthread.Thread]
 		same := func(when string) {
 			if got := vthread.Current(); got != me.Load() {
@@ -157,7 +157,7 @@ func TestStartRunsTheFunctionOnceAndUnstartedDoesNot(t *testing.T) {
 
 // LC-04, LC-05
 func TestASecondStartFailsInEveryState(t *testing.T) {
-	everywhere(t, axes{callers: true, kinds: true, pins: true}, func(w *world) {
+	everywhere(t, axes{callers: true, kinds: true, adopted: true, pins: true}, func(w *world) {
 		var runs atomic.Int32
 		fails := func(th *vthread.Thread, when string) {
 			if err := th.Start(); !errors.Is(err, vthread.ErrStarted) {

@@ -12,8 +12,11 @@ import (
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
-// all are the axes of most behaviours.
-var all = axes{callers: true, kinds: true, pins: true}
+// all are the axes of most behaviours, startable those of what only threads can do that are started.
+var (
+	all       = axes{callers: true, kinds: true, adopted: true, pins: true}
+	startable = axes{callers: true, kinds: true, pins: true}
+)
 
 // long is a time that no test lives to see.
 const long = 24 * time.Hour
@@ -146,7 +149,7 @@ func TestAnInterruptEndsAParkAndStays(t *testing.T) {
 
 // PK-10: nor does it use a permit that comes later.
 func TestATimedParkOfNoTimeReturnsAtOnce(t *testing.T) {
-	everywhere(t, axes{onlyOn: true, kinds: true, pins: true}, func(w *world) {
+	everywhere(t, axes{onlyOn: true, kinds: true, adopted: true, pins: true}, func(w *world) {
 		for _, d := range []time.Duration{-1, 0, -long} {
 			vthread.ParkFor(d)
 			vthread.ParkUntil(time.Now().Add(d))
@@ -178,7 +181,7 @@ func TestATimedParkOfAGoroutineWaitsOutItsTime(t *testing.T) {
 // PK-11
 func TestATimedParkLastsItsTime(t *testing.T) {
 	const d = 30 * time.Millisecond
-	everywhere(t, axes{onlyOn: true, kinds: true, pins: true}, func(w *world) {
+	everywhere(t, axes{onlyOn: true, kinds: true, adopted: true, pins: true}, func(w *world) {
 		for name, park := range map[string]func(){
 			"ParkFor":   func() { vthread.ParkFor(d) },
 			"ParkUntil": func() { vthread.ParkUntil(time.Now().Add(d)) },
@@ -291,7 +294,7 @@ func TestALateTimerNeitherWakesNorLosesTheNextPark(t *testing.T) {
 		clean         // the unpark is done, too
 		untime        // the thread may leave its untimed park
 	)
-	everywhere(t, axes{kinds: true, pins: true}, func(w *world) {
+	everywhere(t, axes{kinds: true, adopted: true, pins: true}, func(w *world) {
 		seed := uint64(time.Now().UnixNano())
 		var early atomic.Int32
 		var each sync.WaitGroup

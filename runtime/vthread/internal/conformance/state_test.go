@@ -50,7 +50,7 @@ func TestAThreadThatSpinsIsMounted(t *testing.T) {
 
 // LC-14: also after waits of all sorts, in which it may have been pinned.
 func TestAThreadThatGoesOnIsMounted(t *testing.T) {
-	everywhere(t, axes{callers: true, kinds: true, pins: true, apart: true}, func(w *world) {
+	everywhere(t, axes{callers: true, kinds: true, adopted: true, pins: true, apart: true}, func(w *world) {
 		var stop atomic.Bool
 		w.Cleanup(func() { stop.Store(true) })
 		blocked, goesOn := make(chan struct{}), newGate()
@@ -110,7 +110,7 @@ func TestAParkedThreadIsShownAsSuchUntilItIsUnparked(t *testing.T) {
 		other.Unpark()
 		join(t, other)
 	}()
-	everywhere(t, axes{callers: true, kinds: true, pins: true}, func(w *world) {
+	everywhere(t, axes{callers: true, kinds: true, adopted: true, pins: true}, func(w *world) {
 		for _, wait := range append([]wait{
 			{"Sleep", flight.StateTimedParked, func() { vthread.Sleep(long) }},
 			{"Join", flight.StateWaiting, func() { other.Join() }},
@@ -175,7 +175,7 @@ func TestAThreadThatDoesNotRunHasNoStack(t *testing.T) {
 // LC-22
 func TestTheStackOfASpinningThreadShowsItsFunction(t *testing.T) {
 	needEyes(t)
-	everywhere(t, axes{callers: true, kinds: true, pins: true, apart: true}, func(w *world) {
+	everywhere(t, axes{callers: true, kinds: true, adopted: true, pins: true, apart: true}, func(w *world) {
 		var stop atomic.Bool
 		w.Cleanup(func() { stop.Store(true) })
 		th := w.start(func() { spins(&stop) })
@@ -295,7 +295,7 @@ func (w worker) Work() { waitsDeep(2, func() { reflect.ValueOf(w.wait).Call(nil)
 // LC-35
 func TestReflectedCallsWorkAndTheRuntimesFramesAreHidden(t *testing.T) {
 	needEyes(t)
-	everywhere(t, all, func(w *world) {
+	everywhere(t, startable, func(w *world) {
 		entry := reflect.ValueOf(worker{func() { vthread.Park() }}).MethodByName("Work").Interface().(func())
 		th := w.builder().Start(w.pinned(entry))
 		w.awaitParked(th)

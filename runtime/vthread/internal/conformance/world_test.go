@@ -28,7 +28,8 @@ const (
 type axes struct {
 	callers bool // the test's body is run by a goroutine, and by a virtual thread
 	onlyOn  bool // the test's body is run by a thread alone, of each kind if kinds is set
-	kinds   bool // threads of each kind
+	kinds   bool // threads of each kind that can be started
+	adopted bool // goroutines that are threads for the time of a call, too
 	pins    bool // virtual threads are free, in a pin section, and locked to an OS thread
 	apart   bool // who calls has a carrier that others do not need: there are two at least
 	places  bool // virtual threads on every other scheduler, too
@@ -88,10 +89,14 @@ func (a axes) bodies() []bool {
 }
 
 func (a axes) ofKinds() []vthread.Kind {
+	all := []vthread.Kind{vthread.Virtual}
 	if a.kinds {
-		return []vthread.Kind{vthread.Virtual, vthread.OnGoroutine, vthread.OnOSThread}
+		all = append(all, vthread.OnGoroutine, vthread.OnOSThread)
 	}
-	return []vthread.Kind{vthread.Virtual}
+	if a.adopted {
+		all = append(all, vthread.Adopted)
+	}
+	return all
 }
 
 func (a axes) pinned(k vthread.Kind) []pin {
@@ -148,7 +153,17 @@ func (w *world) builder() vthread.Builder {
 }
 
 // start starts a thread of the world's kind, and pinned if the world says so.
-func (w *world) start(f func()) *vthread.Thread { return w.builder().Start(w.pinned(f)) }
+func (w *world) start(f func()) *vthread.Thread {
+	if w.kind != vthread.Adopted {
+		return w.builder().Start(w.pinned(f))
+	}
+	begun := make(chan *vthread.Thread, 1)
+	go vthread.Builder{}.Run(func() {
+		begun <- vthread.Current()
+		f()
+	})
+	return <-begun
+}
 
 // pinned returns f, pinned if the world says so.
 func (w *world) pinned(f func()) func() {
@@ -220,6 +235,7 @@ func TestWorldsAreAllThatTheAxesSay(t *testing.T) {
 		axes
 		want int
 	}{{axes{}, 2}, {axes{callers: true}, 4}, {axes{callers: true, kinds: true, pins: true}, 20}, {axes{onlyOn: true, kinds: true}, 6},
+		{axes{onlyOn: true, kinds: true, adopted: true}, 8},
 		{axes{callers: true, places: true}, 4 + 2*len(places)}} {
 		got := map[string]bool{}
 		t.Run("count", func(t *testing.T) {
