@@ -106,7 +106,7 @@ func crowdOfRequests(t task) answer {
 		case <-over:
 			took := time.Since(began)
 			slices.Sort(latencies)
-return answer{int64(took), int64(latencies[len(latencies)*99/100])}
+			return answer{int64(took), int64(latencies[len(latencies)*99/100])}
 		case <-tick.C:
 			sent := time.Now()
 			get("/plain/tea")
