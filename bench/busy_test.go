@@ -77,7 +77,7 @@ func mostCarriers(t task) answer {
 				case 1:
 					vthread.Yield()
 				default:
-					vthread.Start(func() { spin(x) }).Join()
+					vthread.Start(func() { x = spin(x) }).Join()
 				}
 			}
 		}))
