@@ -69,7 +69,7 @@ func (t *Task) Leave(p Pause, skip int) (s *coro.Slot, hadPermit bool) {
 
 // Arrive is the second half of a park: t goes on, perhaps on another carrier.
 func (t *Task) Arrive() {
-	t.arrive()
+	t.on.finish()
 	if in := t.traced; in != nil {
 		in.arrived()
 	}

@@ -27,9 +27,6 @@ type carrier struct {
 	ring    *flight.Ring
 	id      flight.CarrierID
 
-	relieves *ForkJoin // whose relief it is
-	g        uintptr   // of a mounted thread that is not recorded; see progress.go
-
 	unwaited uint32 // see [Task.Pace]; since the mounted thread was mounted
 
 	rested *coro.Routine // has just gone back to the goroutine of a Run, which passes it on to its pool
@@ -38,6 +35,9 @@ type carrier struct {
 	cpu     cpuMark      // when the mounted thread was mounted
 	cpuLeft cpuMark      // when the one before left
 	instant flight.Ticks // a clock read while a thread ends, which serves all that comes of its end
+
+	relieves *ForkJoin // whose relief it is
+	g        uintptr   // of a mounted thread that is not recorded; see progress.go
 }
 
 // A departure is toQueue (it yielded), or toPause with the bits of the pause (K6), and timed if a timer may end it.
@@ -199,7 +199,7 @@ func (t *Task) leaveYielding(c *carrier) {
 	}
 	s := t.depart(c, toQueue, now)
 	s.Switch()
-	t.arrive()
+	t.on.finish()
 	if in := t.traced; in != nil {
 		in.arrived()
 	}
@@ -239,17 +239,11 @@ func (c *carrier) prepare(n *Task, now flight.Ticks) {
 	c.begins(n, now)
 }
 
-// arrive is what a thread does first on the carrier that it was mounted on.
-func (t *Task) arrive() {
-	c := t.on
-	if t.rec == nil {
-		c.setGoroutine(coro.G())
-	}
-	c.finish()
-}
-
 // finish completes the departure of the thread that was on the carrier before (C2).
 func (c *carrier) finish() {
+	if m := c.mounted; m != nil && m.rec == nil { // the caller
+		c.setGoroutine(coro.G())
+	}
 	t := c.left
 	if t == nil {
 		return
@@ -318,7 +312,7 @@ func execute(r *coro.Routine) {
 	}()
 	for {
 		t := (*Task)(r.Task)
-		t.arrive()
+		t.on.finish()
 		if t.rec != nil {
 			t.rec.Goroutine(coro.G())
 		}
