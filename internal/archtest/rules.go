@@ -34,7 +34,7 @@ var (
 var rules = []rule{
 	{
 		of:     []string{"runtime/..."},
-		except: []string{"runtime/durable/jetstream/..."},
+		except: []string{"runtime/durable/jetstream/...", "runtime/vgrpc"},
 		may:    []string{"runtime/...", "internal/invariant", "internal/plainfile", "internal/procfs", "github.com/petermattis/goid", "golang.org/x/sys/..."},
 		why:    "a program that only wants threads compiles only the runtime; each need is a decision of its own",
 	},
@@ -48,6 +48,17 @@ var rules = []rule{
 		except: []string{"runtime/durable/jetstream/...", "fixtures/..."},
 		not:    []string{"github.com/nats-io/...", "runtime/durable/jetstream/..."},
 		why:    "the store of many machines is a module of its own: a program that has none of it does not compile NATS",
+	},
+	{
+		of:  []string{"runtime/vgrpc"},
+		may: []string{"runtime/vthread", "runtime/structured", "google.golang.org/grpc/..."},
+		why: "the interceptors of gRPC are a module of their own, and no more than that",
+	},
+	{
+		of:     []string{"..."},
+		except: []string{"runtime/vgrpc"},
+		not:    []string{"runtime/vgrpc"},
+		why:    "the interceptors are for programs with gRPC: nobody else compiles it",
 	},
 	{
 		of:     []string{"runtime/durable/jetstream/..."},
