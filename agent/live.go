@@ -43,10 +43,14 @@ func (l *live) Threads(ctx context.Context, visit func([]flight.ThreadRow)) (tor
 		return torn, err
 	}
 	l.goroutines.Store(true)
-	if alive && l.blind != nil && (err == nil || errors.Is(err, flight.ErrIncomplete)) {
-		err = errors.Join(err, fmt.Errorf("%w: %s on goroutines may wait in Go, though shown as mounted: %w", flight.ErrIncomplete, dump.Count(n, "thread"), l.blind))
+	if !alive || l.blind == nil || err != nil && !errors.Is(err, flight.ErrIncomplete) {
+		return torn, err
 	}
-	return torn, err
+	why := fmt.Sprintf("%s on goroutines may wait in Go, though shown as mounted: %v", dump.Count(n, "thread"), l.blind)
+	if err != nil {
+		return torn, fmt.Errorf("%w; %s", err, why)
+	}
+	return torn, fmt.Errorf("%w: %s", flight.ErrIncomplete, why)
 }
 
 // onGoroutines counts the threads on goroutines that are shown as mounted.

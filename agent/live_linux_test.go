@@ -1,16 +1,19 @@
 package agent
 
 import (
+	"errors"
 	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/internal/childtest"
 	"github.com/vtscope/vtscope/runtime/flight"
+	"github.com/vtscope/vtscope/runtime/flight/flighttest"
 )
 
 // Threads on goroutines wait in operations of Go's own, which the flight file does not tell.
@@ -50,4 +53,27 @@ func TestThreadsOnGoroutinesAreFollowedWhereTheyWait(t *testing.T) {
 		text := string(get(t, s.URL+"/api/v1/processes/"+strconv.Itoa(child.PID())+"/dump?format=text", 200))
 		return strings.Contains(text, "x 3 blocked ?   lock") && strings.Contains(text, "main.locks") && strings.Contains(text, "main.selects")
 	})
+}
+
+func TestItIsSaidWhereMemoryCannotBeRead(t *testing.T) {
+	file := flighttest.Write(t, flighttest.Spec{Threads: 3, Thread: func(i int) flighttest.Thread {
+		if i == 0 {
+			return flighttest.Thread{State: flight.StateParked, Reason: flight.ReasonPark}
+		}
+		return flighttest.Thread{State: flight.StateMounted, Carrier: flight.NoCarrier}
+	}})
+	r, err := flight.Open(file.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var goroutines atomic.Bool
+	l := &live{Reader: r, goroutines: &goroutines, blind: errors.New("permission denied")}
+	defer l.Close()
+	s, err := dump.Take(t.Context(), l, dump.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"2 threads on goroutines may wait in Go, though shown as mounted: permission denied"}; !slices.Equal(s.Incomplete, want) || !goroutines.Load() {
+		t.Errorf("got %q, want %q", s.Incomplete, want)
+	}
 }
