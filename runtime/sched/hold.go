@@ -270,16 +270,16 @@ var ours = func() string {
 // goroutine run while others wait.
 const monopolyTicks = 10
 
-// blocking reports whether the carrier's thread blocks, so that it does not serve others. It looks at those that stand still, and if it shall
-// look closely at all. Where nothing can be known of the thread, standing still is enough.
-func (w *worker) blocking(closely bool) bool {
+// blocking reports whether t, which is mounted on w and executes on g, blocks, so that its carrier does not serve others. It looks at
+// carriers that stand still, and if it shall look closely at all. Where nothing can be known of the thread,
+// standing still is enough.
+func (w *worker) blocking(t *Task, g uintptr, closely bool) bool {
 	if !w.seen.held && !closely {
 		return false
 	}
 	if w.seen.hold.Reason == flight.ReasonPinnedGo {
 		return true
 	}
-	t, _, g := w.mountedThread()
 	switch {
 	case t == nil:
 		return false
@@ -291,11 +291,11 @@ func (w *worker) blocking(closely bool) bool {
 	return blocks(t.blocksIn(g))
 }
 
-// computes reports whether the carrier's thread, which does not block, has computed for long. One that
+// computes reports whether t, which is mounted on w and does not block, has computed for long. One that
 // waits for a processor, which other processes may have, does not: more carriers would not help it.
-// Where nothing can be known of the thread, standing still is enough.
-func (w *worker) computes() bool {
-	t, _, _ := w.mountedThread()
+// Where nothing can be known of the thread, standing still is enough. The caller has seen t's word, and with it what
+// t's maker has written.
+func (w *worker) computes(t *Task) bool {
 	if t == nil || !w.seen.held {
 		return false
 	}

@@ -166,11 +166,12 @@ func (fj *ForkJoin) look() (queued bool) {
 	for _, w := range workers {
 		waited := w.seen.waits
 		w.seen.waits = w.handOff.full() || !w.queue.looksEmpty()
-		isHeld := w.blocking(n > 0)
+		t, _, g := w.mountedThread()
+		isHeld := w.blocking(t, g, n > 0)
 		switch {
 		case isHeld:
 			blocked++
-		case w.computes():
+		case w.computes(t):
 			isHeld = true
 			computing++
 		}
