@@ -266,12 +266,12 @@ func (p *diffPage) frames(c *GroupChange) {
 	}
 	fileCol := 0
 	for _, f := range frames {
-		fileCol = max(fileCol, diffWordCol+1+Columns(p.clean(shortFunc(f.Func))))
+		fileCol = max(fileCol, diffWordCol+1+Columns(p.clean(ShortFunc(f.Func))))
 	}
 	fileCol = min(fileCol, p.o.Width*2/3)
 	for _, f := range frames {
 		p.pad(diffWordCol + 1)
-		name := p.clean(shortFunc(f.Func))
+		name := p.clean(ShortFunc(f.Func))
 		if f.File == "" {
 			p.text(plain, name)
 			p.endLine()

@@ -51,7 +51,7 @@ func Dot(w io.Writer, s *Snapshot, o DotOptions) error {
 			into("[" + g.State.String() + "]")
 		} else {
 			for _, f := range slices.Backward(s.Stacks[g.Stack].Shown(o.Internal)) {
-				into(shortFunc(f.Func))
+				into(ShortFunc(f.Func))
 			}
 		}
 		nodes[at].here += g.Count

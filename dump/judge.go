@@ -247,7 +247,7 @@ func placeWords(p *Place) string {
 	if p == nil {
 		return ""
 	}
-	s := shortFunc(p.Func)
+	s := ShortFunc(p.Func)
 	if p.File != "" {
 		s += fmt.Sprintf(" %s:%d", baseName(p.File), p.Line)
 	}

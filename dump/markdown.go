@@ -80,7 +80,7 @@ func (s *Snapshot) markdownGroup(b *strings.Builder, g *Group, o MarkdownOptions
 		frames = s.Stacks[g.Stack].Shown(o.Internal)
 	}
 	if len(frames) > 0 {
-		fmt.Fprintf(b, ": <code>%s</code>", markdown(shortFunc(frames[0].Func)))
+		fmt.Fprintf(b, ": <code>%s</code>", markdown(ShortFunc(frames[0].Func)))
 	}
 	b.WriteString("</summary>\n\n```\n")
 	for _, f := range frames {

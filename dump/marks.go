@@ -144,7 +144,7 @@ func (s *Snapshot) MarkOf(group int, similar Similarity, mark Mark, note string)
 	} else {
 		var calls []string
 		for _, frame := range s.Stacks[g.Stack].Shown(false) {
-			if calls = append(calls, shortFunc(frame.Func)); len(calls) == 2 {
+			if calls = append(calls, ShortFunc(frame.Func)); len(calls) == 2 {
 				break
 			}
 		}

@@ -349,12 +349,12 @@ func (p *schedulersPage) place(at *Place, note string) {
 	if at.Guessed {
 		near = "near "
 	}
-	name := p.clean(shortFunc(at.Func))
+	name := p.clean(ShortFunc(at.Func))
 	if at.File != "" {
 		file = " " + p.clean(baseName(at.File)) + ":" + strconv.Itoa(at.Line)
 	}
 	if at.Calls != "" {
-		calls = " in " + p.clean(shortFunc(at.Calls))
+		calls = " in " + p.clean(ShortFunc(at.Calls))
 	}
 	if note != "" {
 		note = "  " + note

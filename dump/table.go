@@ -272,13 +272,13 @@ func (t *tabler) stackText(i int) string {
 	var calls []string
 	for _, f := range t.stacks.stacks[i].Frames {
 		if !f.Internal {
-			if calls = append(calls, shortFunc(f.Func)); len(calls) == 2 {
+			if calls = append(calls, ShortFunc(f.Func)); len(calls) == 2 {
 				break
 			}
 		}
 	}
 	if len(calls) == 0 && len(t.stacks.stacks[i].Frames) > 0 {
-		calls = []string{shortFunc(t.stacks.stacks[i].Frames[0].Func)}
+		calls = []string{ShortFunc(t.stacks.stacks[i].Frames[0].Func)}
 	}
 	return strings.Join(calls, " < ")
 }

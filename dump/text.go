@@ -205,7 +205,7 @@ func (p *page) funcWidth(scope int) int {
 	for _, g := range p.groups[scope] {
 		frames, _, _ := p.frames(&p.s.Groups[g])
 		for _, f := range frames {
-			w = max(w, Columns(p.guide(scope))+frameIndent+Columns(p.clean(shortFunc(f.Func))))
+			w = max(w, Columns(p.guide(scope))+frameIndent+Columns(p.clean(ShortFunc(f.Func))))
 		}
 	}
 	return w

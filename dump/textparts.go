@@ -170,7 +170,7 @@ func (p *page) group(scope, at int) {
 		if f.Internal {
 			st = dim
 		}
-		name := p.clean(shortFunc(f.Func))
+		name := p.clean(ShortFunc(f.Func))
 		if f.File == "" {
 			p.text(st, name)
 			p.endLine()

@@ -228,7 +228,7 @@ func (p *threadPage) party(x *Party) string {
 }
 
 func (p *threadPage) place(x *Place) string {
-	s := p.clean(shortFunc(x.Func))
+	s := p.clean(ShortFunc(x.Func))
 	if x.File != "" {
 		s += " " + p.clean(baseName(x.File)) + ":" + strconv.Itoa(x.Line)
 	}
@@ -249,7 +249,7 @@ func (p *threadPage) stack() {
 	}
 	fileCol := 0
 	for _, f := range frames {
-		fileCol = max(fileCol, Columns(p.clean(shortFunc(f.Func))))
+		fileCol = max(fileCol, Columns(p.clean(ShortFunc(f.Func))))
 	}
 	fileCol = min(fileCol, p.o.Width*2/3)
 	for _, f := range frames {
@@ -257,7 +257,7 @@ func (p *threadPage) stack() {
 		if f.Internal {
 			st = dim
 		}
-		p.text(st, cut(p.clean(shortFunc(f.Func)), fileCol, p.ellipsis))
+		p.text(st, cut(p.clean(ShortFunc(f.Func)), fileCol, p.ellipsis))
 		if f.File != "" {
 			p.pad(fileCol + 2)
 			p.text(dim, p.clean(f.File)+":"+strconv.Itoa(f.Line))

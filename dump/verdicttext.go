@@ -97,7 +97,7 @@ func (p *verdictPage) limit(x *Judged, target string) {
 			where = append(where, "in "+p.clean(ScopeName(e.Scope)))
 		}
 		if e.Place != nil {
-			where = append(where, "at "+p.clean(shortFunc(e.Place.Func))+" "+p.clean(baseName(e.Place.File))+":"+strconv.Itoa(e.Place.Line))
+			where = append(where, "at "+p.clean(ShortFunc(e.Place.Func))+" "+p.clean(baseName(e.Place.File))+":"+strconv.Itoa(e.Place.Line))
 		}
 		for k := range e.Examples {
 			where = append(where, p.party(&e.Examples[k]))

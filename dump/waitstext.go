@@ -204,7 +204,7 @@ func (p *waitsPage) where(stack int) {
 }
 
 func (p *waitsPage) frame(f *Frame) {
-	p.text(plain, p.clean(shortFunc(f.Func)))
+	p.text(plain, p.clean(ShortFunc(f.Func)))
 	if f.File != "" {
 		p.text(dim, " "+p.clean(baseName(f.File))+":"+strconv.Itoa(f.Line))
 	}

@@ -154,16 +154,31 @@ func ASCII(s string) string {
 	}, s)
 }
 
-// shortFunc takes the directories off the import path of a function: shop.(*Store).query.
-func shortFunc(name string) string {
+// ShortFunc takes the directories off the import path of a function: shop.(*Store).query. Of a path that ends in a major
+// version it leaves the package's name, and no version: chi.(*Mux).ServeHTTP.
+func ShortFunc(name string) string {
 	if by, ok := strings.CutPrefix(name, createdBy); ok { // as Go's own dumps have the frame of the go statement
-		return createdBy + shortFunc(by)
+		return createdBy + ShortFunc(by)
 	}
 	end := strings.IndexByte(name, '[') // type arguments have import paths of their own
 	if end < 0 {
 		end = len(name)
 	}
-	return name[strings.LastIndexByte(name[:end], '/')+1:]
+	slash := strings.LastIndexByte(name[:end], '/')
+	last := name[slash+1:]
+	if n := majorVersion(last); n > 0 && slash > 0 {
+		return name[strings.LastIndexByte(name[:slash], '/')+1:slash] + last[n:]
+	}
+	return last
+}
+
+// majorVersion returns the length of the version that is the name of a function's package, v5 of v5.(*Mux).ServeHTTP, or 0.
+func majorVersion(name string) int {
+	n, _, ok := strings.Cut(name, ".")
+	if !ok || len(n) < 2 || n[0] != 'v' || n[1] < '1' || strings.Trim(n[1:], "0123456789") != "" {
+		return 0
+	}
+	return len(n)
 }
 
 const createdBy = "created by "

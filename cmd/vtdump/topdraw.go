@@ -225,7 +225,7 @@ func (t *top) row(i int) (string, tcell.Style) {
 	where := ""
 	if g.Stack >= 0 {
 		for _, f := range s.Stacks[g.Stack].Shown(false) {
-			where = f.Func[strings.LastIndexByte(f.Func, '/')+1:]
+			where = dump.ShortFunc(f.Func)
 			break
 		}
 	}

@@ -70,11 +70,18 @@ export function clock(ms: number): string {
   return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
 }
 
-/** leaf drops the import path of a function: example.com/shop.(*Store).query → shop.(*Store).query. */
+/**
+ * leaf drops the import path of a function: example.com/shop.(*Store).query → shop.(*Store).query. Of a path that ends in
+ * a major version it leaves the package's name: example.com/chi/v5.(*Mux).ServeHTTP → chi.(*Mux).ServeHTTP.
+ */
 export function leaf(func: string): string {
   const bracket = func.indexOf("[");
   const head = bracket < 0 ? func : func.slice(0, bracket);
-  return func.slice(head.lastIndexOf("/") + 1);
+  const slash = head.lastIndexOf("/");
+  const last = func.slice(slash + 1);
+  const version = /^v[1-9][0-9]*(?=\.)/.exec(last)?.[0];
+  if (version === undefined || slash < 1) return last;
+  return head.slice(head.lastIndexOf("/", slash - 1) + 1, slash) + last.slice(version.length);
 }
 
 /** base is a file's name without its folders. */

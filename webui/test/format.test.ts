@@ -29,4 +29,6 @@ test("the rest", () => {
   assert.equal(bytes(2_048), "2 KiB");
   assert.equal(leaf("example.com/shop.(*Store).query"), "shop.(*Store).query");
   assert.equal(leaf("a.com/x.Map[b.com/y.T]"), "x.Map[b.com/y.T]");
+  assert.equal(leaf("example.com/chi/v5.(*Mux).ServeHTTP"), "chi.(*Mux).ServeHTTP");
+  assert.equal(leaf("example.com/v5x.Serve"), "v5x.Serve");
 });
