@@ -229,6 +229,7 @@ bench:
 	@VTSCOPE_PACE=$(PACE) $(GO) test -C e2e -timeout 10m -count=1 -v -run ThePaceOf .
 
 bench-check:
+	@.ci/install pg_ctlcluster=postgresql
 	@$(GO) run ./internal/benchcheck
 
 compare:

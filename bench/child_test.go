@@ -58,6 +58,10 @@ var tasks = map[string]func(task) answer{
 	"load":  load,
 	"crowd": crowdOfRequests,
 
+	"saturate": saturate,
+	"paced":    paced,
+	"keep":     keep,
+
 	"busy":    mostCarriers,
 	"compute": computes,
 

@@ -47,10 +47,10 @@ func BenchmarkCrowd(b *testing.B) {
 
 var addressInLine = regexp.MustCompile(`serving (\S+);`)
 
-// askServer has a load in a process of its own ask a server in another one.
-func askServer(tb testing.TB, kind, settings string, load task) answer {
+// askServer has a load in a process of its own ask a server in another one; both have the variables of env.
+func askServer(tb testing.TB, kind, settings string, load task, env ...string) answer {
 	tb.Helper()
-	server, err := startProgram("serving", selfAs(task{What: "serve", Of: kind}, recorderEnv(settings)...))
+	server, err := startProgram("serving", selfAs(task{What: "serve", Of: kind}, append(recorderEnv(settings), env...)...))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func askServer(tb testing.TB, kind, settings string, load task) answer {
 		tb.Fatalf("no address in %q", server.line)
 	}
 	load.Address = m[1]
-	a := ask(tb, load, "VTSCOPE=off")
+	a := ask(tb, load, append([]string{"VTSCOPE=off"}, env...)...)
 	if err := server.end(); err != nil {
 		tb.Fatal(err)
 	}

@@ -151,6 +151,7 @@ func serve(t task) answer {
 	} else {
 		outer.Handle("/", vhttp.Handler(mux, vhttp.Options{Virtual: t.Of == "virtual"}))
 	}
+	outer.HandleFunc("GET /memory", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, memory()) })
 	outer.HandleFunc("GET /cpu", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, int64(cpu())) })
 	server := &http.Server{Handler: outer}
 	go server.Serve(listener)

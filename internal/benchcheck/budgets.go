@@ -50,6 +50,12 @@ func request(name, handler, kind string, limit float64) budget {
 	return budget{name, metric(of, kind+"-cpu-ns"), metric(of, "goroutine-cpu-ns"), pair, limit}
 }
 
+// served is the budget of a request to the fixture of servers ([serversIn]) against net/http alone.
+func served(name, work, kind string, limit float64) budget {
+	of := "Servers/work=" + work
+	return budget{name, metric(of, kind+"-cpu-ns"), metric(of, "goroutine-cpu-ns"), pair, limit}
+}
+
 // crowded is the budget of a server by package vhttp against net/http alone, while a crowd of requests waits.
 func crowded(name, kind, what string, limit float64) budget {
 	const of = "Crowd/requests=3000"
@@ -93,6 +99,23 @@ var budgets = []budget{
 	request("  of one that sleeps 2 ms", "sleeps", "adopted", 1.05),
 	request("  on virtual threads / net/http", "plain", "virtual", 1.15),
 	request("  of one that sleeps 2 ms", "sleeps", "virtual", 1.15),
+	served("  of one that queries SQLite, adopted / net/http", "sqlite", "adopted", 1.05),
+	served("  of one that queries PostgreSQL", "postgres", "adopted", 1.05),
+	served("  of one that calls another server", "calls", "adopted", 1.05),
+	served("  of a reverse proxy", "proxy", "adopted", 1.05),
+	served("  of one behind the router chi", "answers", "adopted", unlimited),
+	served("  of a message of a websocket", "socket", "adopted", 1.05),
+	served("  of a call by gRPC", "grpc", "adopted", unlimited),
+	served("  of one that queries SQLite, virtual / net/http", "sqlite", "virtual", 1.15),
+	served("  of one that queries PostgreSQL", "postgres", "virtual", 1.15),
+	served("  of one that calls another server", "calls", "virtual", 1.15),
+	served("  of a reverse proxy", "proxy", "virtual", 1.15),
+	served("  of one behind the router chi", "answers", "virtual", unlimited),
+	served("  of a message of a websocket", "socket", "virtual", 1.15),
+	{"p99 of requests at 80 % of saturation, adopted / net/http", metric("Paced/load=80", "adopted-p99-ns"), metric("Paced/load=80", "goroutine-p99-ns"), ratio, 1.10},
+	{"  on virtual threads / net/http", metric("Paced/load=80", "virtual-p99-ns"), metric("Paced/load=80", "goroutine-p99-ns"), ratio, unlimited},
+	{"idle connection beyond net/http's, adopted", metric("IdleHTTP/conns=5000", "adopted-B/conn"), metric("IdleHTTP/conns=5000", "goroutine-B/conn"), beyond, 256},
+	{"  on virtual threads", metric("IdleHTTP/conns=5000", "virtual-B/conn"), metric("IdleHTTP/conns=5000", "goroutine-B/conn"), beyond, unlimited},
 	crowded("3,000 handlers in select for 5 s, adopted / net/http", "adopted", "all-ns", 1.1),
 	crowded("  p99 of quick requests beside them", "adopted", "p99-ns", 1.5),
 	crowded("  on virtual threads / net/http", "virtual", "all-ns", 1.1),
@@ -182,7 +205,8 @@ var runs = []run{
 	{[]string{"Tree", "Pairs", "Ring", "Queue", "Fairness", "Mix"}, "1x", 0},
 	{[]string{"Idle", "IdleConnections", "Timers"}, "1x", 3},
 	{[]string{"Echo"}, "1x", 0},
-	{[]string{"Crowd", "Busy"}, "1x", 3},
+	{[]string{"Paced"}, "1x", 0},
+	{[]string{"Crowd", "Busy", "IdleHTTP"}, "1x", 3},
 	{[]string{"DurableStep", "DurableReplay"}, "200ms", 0},
 	{[]string{"DurableResume", "DurableHibernate"}, "1x", 3},
 	{[]string{"DurableMemory"}, "1x", 1}, // by itself: what others leave behind would be counted
@@ -191,5 +215,8 @@ var runs = []run{
 // once is done for all rounds in one call: the million threads stay from one measurement to the next.
 var once = run{[]string{"Snapshot", "FirstScreen"}, "5x", 0}
 
-// pairs is done as often as the flag says, in one call, in which the two of a pair alternate.
+// pairs are done as often as the flag says, each in one call, in which the ways that are compared take turns to be first.
 var pairs = run{[]string{"HTTP", "Request"}, "1x", 0}
+
+// servers is the same of the fixture of servers, a module of its own.
+var servers = run{[]string{"Servers"}, "1x", 0}

@@ -1,4 +1,4 @@
-// Benchcheck runs the benchmarks of package bench, and prints one line for each budget of the design and the issues.
+// Benchcheck runs the benchmarks of package bench, and of the fixture of servers, and prints one line for each budget of the design and the issues.
 //
 //	go run ./internal/benchcheck            # report: exit 0 when all was measured
 //	go run ./internal/benchcheck -strict    # exit 1 when a budget is over

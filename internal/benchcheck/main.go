@@ -18,7 +18,7 @@ import (
 
 func main() {
 	rounds := flag.Int("rounds", 5, "how often each benchmark runs; figures are medians")
-	httpPairs := flag.Int("pairs", 20, "how many pairs of runs tell what the recorder and threads cost an HTTP server, 20 seconds each; 0: none")
+	httpPairs := flag.Int("pairs", 20, "how many pairs of runs tell what the recorder and threads cost a server, a minute each; 0: none")
 	strict := flag.Bool("strict", false, "exit 1 when a budget is over")
 	only := flag.String("only", "", "measure just the budgets whose name matches the `expression`")
 	verbose := flag.Bool("v", false, "print what the benchmarks print")
@@ -53,9 +53,18 @@ func check(wanted *regexp.Regexp, rounds, httpPairs int, out, progress io.Writer
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	binary := filepath.Join(dir, "bench.test")
-	if out, err := exec.Command("go", "test", "-c", "-o", binary, "./bench").CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("build the benchmarks: %w\n%s", err, out)
+	compile := func(folder string) (program, error) {
+		p := program{folder, filepath.Join(dir, filepath.Base(folder)+".test")}
+		c := exec.Command("go", "test", "-c", "-o", p.file, ".")
+		c.Dir = folder // which may be another module
+		if out, err := c.CombinedOutput(); err != nil {
+			return p, fmt.Errorf("build the benchmarks of %s: %w\n%s", folder, err, out)
+		}
+		return p, nil
+	}
+	main, err := compile("bench")
+	if err != nil {
+		return 0, err
 	}
 	chosen := slices.DeleteFunc(slices.Clone(budgets), func(b budget) bool { return !wanted.MatchString(b.name) || b.form.paired && httpPairs == 0 })
 	all := figures.Figures{}
@@ -64,16 +73,25 @@ func check(wanted *regexp.Regexp, rounds, httpPairs int, out, progress io.Writer
 			if r.rounds != 0 && round >= r.rounds {
 				continue
 			}
-			if err := r.do(binary, chosen, 1, all, progress); err != nil {
+			if err := r.do(main, chosen, 1, all, progress); err != nil {
 				return 0, err
 			}
 		}
 	}
-	if err := once.do(binary, chosen, rounds, all, progress); err != nil {
+	if err := once.do(main, chosen, rounds, all, progress); err != nil {
 		return 0, err
 	}
-	if err := pairs.do(binary, chosen, httpPairs, all, progress); err != nil {
+	if err := pairs.do(main, chosen, httpPairs, all, progress); err != nil {
 		return 0, err
+	}
+	if servers.pattern(chosen) != "" {
+		nested, err := compile(serversIn)
+		if err != nil {
+			return 0, err
+		}
+		if err := servers.do(nested, chosen, httpPairs, all, progress); err != nil {
+			return 0, err
+		}
 	}
 	var verdicts []verdict
 	for _, b := range chosen {
@@ -86,6 +104,12 @@ func check(wanted *regexp.Regexp, rounds, httpPairs int, out, progress io.Writer
 	}
 	return report(out, verdicts), nil
 }
+
+// A program has the benchmarks of a folder, where it must run.
+type program struct{ folder, file string }
+
+// serversIn is the folder of the fixture of servers.
+const serversIn = "fixtures/backends/servers"
 
 // pattern selects the run's benchmarks that the budgets need; "" if none.
 func (r run) pattern(chosen []budget) string {
@@ -101,15 +125,15 @@ func (r run) pattern(chosen []budget) string {
 	return "^Benchmark(" + strings.Join(names, "|") + ")$"
 }
 
-// do runs the benchmarks in the folder of their package and adds what they print.
-func (r run) do(binary string, chosen []budget, count int, all figures.Figures, progress io.Writer) error {
+// do runs the benchmarks of a program and adds what they print.
+func (r run) do(p program, chosen []budget, count int, all figures.Figures, progress io.Writer) error {
 	pattern := r.pattern(chosen)
 	if pattern == "" {
 		return nil
 	}
-	c := exec.Command(binary, "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", r.benchtime,
-		"-test.count", strconv.Itoa(count), "-test.timeout", "10m")
-	c.Dir = "bench"
+	c := exec.Command(p.file, "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", r.benchtime,
+		"-test.count", strconv.Itoa(count), "-test.timeout", "1h")
+	c.Dir = p.folder
 	c.Stderr = os.Stderr
 	stdout, err := c.StdoutPipe()
 	if err != nil {

@@ -81,7 +81,7 @@ func TestTheReportEndsWithItsCounts(t *testing.T) {
 func TestEveryBudgetIsMeasuredByExactlyOneRun(t *testing.T) {
 	for _, b := range budgets {
 		n := 0
-		for _, r := range append(runs, once, pairs) {
+		for _, r := range append(runs, once, pairs, servers) {
 			if r.pattern([]budget{b}) != "" {
 				n++
 			}

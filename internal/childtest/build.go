@@ -25,6 +25,7 @@ type variant struct {
 // variants are the programs that tests run beside those of [plain]. make test builds all of them before
 // the tests, whose time limits then bound no builds.
 var variants = []variant{
+	{pkg: "./fixtures/backends/servers"}, // a module of its own
 	{pkg: "./fixtures/plain", flags: []string{"-ldflags=-s -w", "-trimpath"}},
 	{pkg: "./fixtures/plain", flags: []string{"-buildmode=pie", "-ldflags=-linkmode=external -s -w"}, needs: "gcc"},
 	{pkg: "./fixtures/parade", flags: []string{"-ldflags=-s -w"}},
@@ -85,8 +86,8 @@ func Program(env []string, pkg string, flags ...string) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	b := exec.Command("go", slices.Concat([]string{"build"}, flags, []string{"-o", program, pkg})...)
-	b.Dir, b.Env = top, append(os.Environ(), env...)
+	b := exec.Command("go", slices.Concat([]string{"build"}, flags, []string{"-o", program, "."})...)
+	b.Dir, b.Env = filepath.Join(top, pkg), append(os.Environ(), env...) // which may be of another module
 	if out, err := b.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%v: %w\n%s", b, err, out)
 	}
