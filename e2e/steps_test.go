@@ -94,7 +94,7 @@ func TestFiveStepsLeadFromAFindingToTheGuiltyLine(t *testing.T) {
 		guilty := line(t, "shop/shop/session.go", ") waitForClick", "vthread.ParkFor")
 		b.until("where most of them wait", fmt.Sprintf(`document.querySelector("#stack .frames")?.innerText.includes(%q)`, guilty))
 		toOneThread(b, guilty)
-		b.do(chromedp.Navigate(d.url + "/#scope=root/shop/requests"))
+		b.do(chromedp.Navigate(d.url + "/#scope=root/GET%20/product/{id}"))
 		b.until("the stack stays when those who were there for a moment have gone on", `(() => {
 			if (document.querySelector("#stack p.rest[role=status]")?.innerText.includes("This is how it was at") && document.querySelector("#stack .frames")) return true;
 			if (Date.now() - (window.asked ?? 0) > 3000) {
