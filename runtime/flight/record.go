@@ -273,10 +273,17 @@ func (c *RecordCache) Get(r *Recorder) *Record {
 	if r == nil {
 		return nil
 	}
+	rec := c.take(r)
+	if rec == nil {
+		r.lose(lostThreads)
+	}
+	return rec
+}
+
+// take is Get that does not count what is lost.
+func (c *RecordCache) take(r *Recorder) *Record {
 	if c.n == 0 {
-		c.n = r.takeRecords(c.free[:cacheBatch])
-		if c.n == 0 {
-			r.lose(lostThreads)
+		if c.n = r.takeRecords(c.free[:cacheBatch]); c.n == 0 {
 			return nil
 		}
 	}

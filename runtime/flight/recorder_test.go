@@ -194,6 +194,37 @@ func TestThreadsBeyondTheLimitAreCounted(t *testing.T) {
 	}
 }
 
+// Whose goroutine it is decides in which cache records are looked for first. None is left in another while a thread gets none.
+func TestEveryRecordIsGivenWhoeverAsks(t *testing.T) {
+	const limit = 1000
+	r, err := New(Options{Dir: tmpfsDir(t), MaxThreads: limit, Warn: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	got, turn := 0, make(chan struct{}, 1)
+	turn <- struct{}{}
+	var all sync.WaitGroup
+	for range limit { // all live at the same time, so that their stacks lie everywhere, and ask in turn
+		all.Go(func() {
+			<-turn
+			if r.GetRecord() != nil {
+				got++
+			}
+			turn <- struct{}{}
+		})
+	}
+	all.Wait()
+	rd, err := r.Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close()
+	if lost := rd.Lost().Threads; got != limit || lost != 0 {
+		t.Errorf("got %d records and %d threads without, want %d and none", got, lost, limit)
+	}
+}
+
 func TestRecordsAndScopesAndNamesAreReusedUnderLoad(t *testing.T) {
 	r := newTest(t)
 	var wg sync.WaitGroup

@@ -133,17 +133,24 @@ func (r *Recorder) GetRecord() *Record {
 	if r == nil {
 		return nil
 	}
-	first := stripeHint()
+	first, none := stripeHint(), false
 	for i := range uint32(stripes) {
 		s := &r.caches[(first+i)%stripes]
-		if s.lock.CompareAndSwap(0, 1) {
-			rec := s.cache.Get(r)
-			s.lock.Store(0)
+		if !s.lock.CompareAndSwap(0, 1) {
+			continue
+		}
+		var rec *Record
+		if !none || s.cache.n > 0 {
+			rec = s.cache.take(r)
+		}
+		s.lock.Store(0)
+		if rec != nil {
 			return rec
 		}
+		none = true // but for what other stripes have
 	}
 	var one [1]*Record
-	if r.takeRecords(one[:]) == 0 {
+	if none || r.takeRecords(one[:]) == 0 {
 		r.lose(lostThreads)
 		return nil
 	}
