@@ -46,6 +46,12 @@ func BenchmarkStartJoinFromGoroutine(b *testing.B) {
 	b.Run("impl=goroutine", measure(startJoinGoroutine))
 }
 
+// BenchmarkStartJoinHere does the same, from a goroutine that executes the threads which it waits for ([vthread.Builder.StartHere]).
+func BenchmarkStartJoinHere(b *testing.B) {
+	b.Run("impl=vthread", measure(startJoinHere))
+	b.Run("impl=goroutine", measure(startJoinGoroutine))
+}
+
 // BenchmarkPingPong: two threads of one carrier unpark each other; two goroutines use two channels.
 func BenchmarkPingPong(b *testing.B) {
 	b.Run("impl=vthread", measure(pingPongThreads))

@@ -51,6 +51,15 @@ func startJoinFromGoroutine(n int) time.Duration {
 	return time.Since(began)
 }
 
+// startJoinHere is the same of a goroutine that executes the threads which it waits for.
+func startJoinHere(n int) time.Duration {
+	began := time.Now()
+	for range n {
+		vthread.Builder{}.StartHere(func() {}).Join()
+	}
+	return time.Since(began)
+}
+
 func startJoinGoroutine(n int) time.Duration {
 	began := time.Now()
 	for range n {

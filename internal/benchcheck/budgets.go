@@ -71,6 +71,7 @@ func profile(name, work string) budget {
 var budgets = []budget{
 	{"start+run+join, from a thread / go+WaitGroup", ns("StartJoin/impl=vthread"), ns("StartJoin/impl=goroutine"), ratio, 1.0},
 	{"start+run+join, from a goroutine / go+WaitGroup", ns("StartJoinFromGoroutine/impl=vthread"), ns("StartJoinFromGoroutine/impl=goroutine"), ratio, 1.8},
+	{"  that the goroutine executes itself / go+WaitGroup", ns("StartJoinHere/impl=vthread"), ns("StartJoinHere/impl=goroutine"), ratio, 1.3},
 	{"park/unpark ping-pong / two channels", ns("PingPong/impl=vthread"), ns("PingPong/impl=goroutine"), ratio, 0.9},
 	{"yield, 1,000 threads / Gosched", ns("Yield/impl=vthread"), ns("Yield/impl=goroutine"), ratio, 1.8},
 	{"recorder's part of start+run+join", ns("Recorder/settings=default/work=startjoin"), ns("Recorder/settings=off/work=startjoin"), added, 0.40},
@@ -197,7 +198,7 @@ type run struct {
 
 // runs make a round. Blocked and what follows do the same number of operations however long they take.
 var runs = []run{
-	{[]string{"StartJoin", "StartJoinFromGoroutine", "PingPong", "Yield", "UserEvents"}, "200ms", 0},
+	{[]string{"StartJoin", "StartJoinFromGoroutine", "StartJoinHere", "PingPong", "Yield", "UserEvents"}, "200ms", 0},
 	{[]string{"Blocked", "Recorder"}, "3x", 0},
 	{[]string{"Cost"}, "2x", 0},
 	{[]string{"EventBytes"}, "1x", 2},

@@ -58,6 +58,20 @@ func (w *worker) spare() *coro.Routine {
 	return r
 }
 
+// spare is [worker.spare] for the calling goroutine, which is no carrier with a queue.
+func (fj *ForkJoin) spare() *coro.Routine {
+	if r, n := fj.pool.take(1); n == 1 {
+		return r
+	}
+	fj.made.Add(1)
+	r := coro.New(execute)
+	r.Pool, r.Labels = unsafe.Pointer(fj.pool), unsafe.Pointer(&foreign)
+	return r
+}
+
+// foreign stands for the labels, which are not known, of the goroutine that has made a routine.
+var foreign Labels
+
 // rest takes in a routine whose thread has ended and that is about to switch away. Until then nobody else
 // may get it, so it stays with w.
 func (w *worker) rest(r *coro.Routine) {
@@ -76,7 +90,7 @@ func (w *worker) rest(r *coro.Routine) {
 	w.freeLen++
 }
 
-// takeIn takes in a routine that has ended its task where no pool is, in [Task.Run], and away from its home. A doomed one can only end.
+// takeIn takes in a routine that has ended its task on a carrier that keeps none. A doomed one can only end.
 func takeIn(r *coro.Routine, doomed bool) {
 	p := (*pool)(r.Pool)
 	if p == nil && bubbled() {

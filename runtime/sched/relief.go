@@ -84,7 +84,11 @@ func (r *relief) run() {
 			continue
 		}
 		r.task.Store(t)
-		r.mount(t, nil)
+		var free *coro.Routine
+		if t.at == nil {
+			free = fj.spare()
+		}
+		r.mount(t, free, 0)
 		r.finish()
 		r.task.Store(nil)
 		r.giveRoutines()
@@ -142,11 +146,15 @@ func (fj *ForkJoin) takeOne() *Task {
 	return t
 }
 
-// noteReady is [worker.noteReady] for a relief.
+// noteReady is [worker.noteReady] for a carrier without a worker.
 func (fj *ForkJoin) noteReady(rec *flight.Record, now flight.Ticks) {
+	delay := now - rec.Since()
+	if delay == 0 {
+		return // it was not queued
+	}
 	fj.mu.Lock()
 	defer fj.mu.Unlock()
-	count(&fj.mu.gone.ready, now-rec.Since(), true)
+	count(&fj.mu.gone.ready, delay, true)
 }
 
 // look finds out what the relief's thread does, and whether it is held for that. One of which nothing

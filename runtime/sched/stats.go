@@ -110,7 +110,9 @@ func (b *board) stats() Stats {
 type tally struct {
 	rejections, compensations, pins, pinnedTime, victims, monopolies, monopolizedTime, alarms atomic.Uint64
 
-	mounts, ends atomic.Uint64 // on reliefs
+	mounts, ends atomic.Uint64 // on reliefs, and on goroutines that execute what they have started
+	starts       atomic.Uint64 // by the latter
+	here         atomic.Int64  // of the latter, those that execute a thread now
 
 	pinned       [flight.HistogramBuckets]atomic.Uint64
 	moved        atomic.Int64  // threads that came from other schedulers, less those that went
@@ -134,12 +136,13 @@ func (fj *ForkJoin) addTo(s *Stats) {
 	fj.mu.Unlock()
 	calls, _, _ := callsOf(workers)
 	calls += int(fj.reliefs.calls.Load())
-	mounted, idle, held = mounted+reliefs-idleReliefs, idle+idleReliefs, held+heldReliefs
+	mounted, idle, held = mounted+reliefs-idleReliefs+int(fj.tally.here.Load()), idle+idleReliefs, held+heldReliefs
 	carriers := len(workers) + reliefs
 	fj.shared.Lock()
 	n.starts += fj.shared.starts
 	n.submissions += fj.shared.submissions
 	fj.shared.Unlock()
+	n.starts += fj.tally.starts.Load()
 	n.mounts += fj.tally.mounts.Load()
 	n.ends += fj.tally.ends.Load()
 	queued := fj.queued()

@@ -22,7 +22,7 @@ type carrier struct {
 	ret     *coro.Slot // where the carrier's goroutine waits; nil: it is the thread's own
 	left    *Task      // who has just left
 	then    departure  // and what becomes of it
-	worker  *worker    // nil for a goroutine that was lent by Run, of a relief, or a thread's own
+	worker  *worker    // nil for a goroutine that was lent by Run or StartHere, of a relief, or a thread's own
 	mounted *Task      // or who was mounted last, until the carrier's goroutine goes on; see progress.go
 	ring    *flight.Ring
 	id      flight.CarrierID
@@ -36,7 +36,7 @@ type carrier struct {
 	cpuLeft cpuMark      // when the one before left
 	instant flight.Ticks // a clock read while a thread ends, which serves all that comes of its end
 
-	relieves *ForkJoin // whose relief it is
+	relieves *ForkJoin // that it executes a thread for, without a worker: a relief, or lent by StartHere
 	g        uintptr   // of a mounted thread that is not recorded; see progress.go
 }
 
@@ -49,7 +49,7 @@ const (
 	timed   departure = 1 << 31
 )
 
-// lent are the carriers of goroutines that call [Task.Run].
+// lent are the carriers of goroutines that call [Task.Run] or [Task.StartHere].
 var lent = sync.Pool{New: func() any { return new(carrier) }}
 
 // Run mounts the thread on the calling goroutine and returns when it has parked, yielded or ended. It does
@@ -68,12 +68,25 @@ func (t *Task) Run() error {
 		return ErrLockedCarrier
 	}
 	c := lent.Get().(*carrier)
-	c.mount(t, nil)
+	c.mount(t, nil, 0)
 	c.finish()
 	c.giveRoutines()
 	*c = carrier{}
 	lent.Put(c)
 	return nil
+}
+
+// executeHere executes t, which has started now, on the calling goroutine until t first leaves.
+func (fj *ForkJoin) executeHere(t *Task, now flight.Ticks) {
+	c := lent.Get().(*carrier)
+	c.relieves = fj
+	fj.tally.here.Add(1)
+	c.mount(t, fj.spare(), now)
+	fj.tally.here.Add(-1)
+	c.finish()
+	c.giveRoutines()
+	*c = carrier{}
+	lent.Put(c)
 }
 
 // giveRoutines passes on the routine of a thread that has ended on a carrier that keeps none.
@@ -88,15 +101,15 @@ func (c *carrier) giveRoutines() {
 }
 
 // mount executes t until somebody switches back to the carrier's goroutine, which is the caller's. If t
-// was never mounted, it gets the routine r, or a new one.
-func (c *carrier) mount(t *Task, r *coro.Routine) {
+// was never mounted, it gets the routine r, or a new one. now is as of [carrier.begins].
+func (c *carrier) mount(t *Task, r *coro.Routine, now flight.Ticks) {
 	if t.at == nil {
 		if r == nil {
 			r = coro.New(execute)
 		}
 		c.give(r, t)
 	}
-	c.begins(t, 0)
+	c.begins(t, now)
 	c.ret = t.at
 	if c.worker == nil {
 		mountLent(t.at)
@@ -429,10 +442,10 @@ func (t *Task) end(r *coro.Routine) bool {
 	c := t.on
 	c.ret.Refit()
 	if c.worker == nil {
-		if r.At = c.ret; r.Home() {
+		if r.At = c.ret; r.Home() && c.relieves == nil {
 			return false // Run's goroutine is in it, and goes on
 		}
-		// t was executed by a ForkJoin before, and a stranger may be in the home of r (S3).
+		// It goes to the pool that it is from; or t was executed by a ForkJoin before, and a stranger may be in the home of r (S3).
 		c.rested = r
 		return r.Idle(c.ret)
 	}

@@ -167,7 +167,7 @@ func (w *worker) run() {
 		if t.at == nil {
 			r = w.spare()
 		}
-		w.mount(t, r)
+		w.mount(t, r, 0)
 		w.finish()
 		if r := w.doomed; r != nil {
 			w.doomed = nil

@@ -22,7 +22,20 @@ func (s *Scope) ForkNamed(name string, f func() error) *vthread.Thread {
 	}
 	a := &action{f: f}
 	a.whole = a
-	s.fork(&a.task, name)
+	s.fork(&a.task, name, false)
+	return a.Thread()
+}
+
+// ForkHere is [Scope.ForkNamed] for an owner who joins the scope from now on, as [vthread.Builder.StartHere] is: a plain goroutine may
+// execute the thread itself until that first parks, yields or ends, and ForkHere blocks for as long. In a scope with a limit or a factory, or
+// with a scheduler of its own, it is ForkNamed.
+func (s *Scope) ForkHere(name string, f func() error) *vthread.Thread {
+	if f == nil {
+		panic("structured: nil function")
+	}
+	a := &action{f: f}
+	a.whole = a
+	s.fork(&a.task, name, true)
 	return a.Thread()
 }
 
@@ -36,11 +49,12 @@ func ForkNamed[T any](s *Scope, name string, f func() (T, error)) *Subtask[T] {
 	}
 	t := &Subtask[T]{f: f}
 	t.whole = t
-	s.fork(&t.task, name)
+	s.fork(&t.task, name, false)
 	return t
 }
 
-func (s *Scope) fork(t *task, name string) {
+// fork forks t, which the caller executes if it may and here is set.
+func (s *Scope) fork(t *task, name string, here bool) {
 	s.check("fork")
 	switch {
 	case s.joined:
@@ -58,7 +72,7 @@ func (s *Scope) fork(t *task, name string) {
 		return
 	}
 	b := vthread.Builder{Name: name, Scheduler: s.on}
-	switch err := s.flock.Start(&t.member, (*job)(t), b); {
+	switch err := s.flock.Start(&t.member, (*job)(t), b, here); {
 	case errors.Is(err, flock.ErrNoThread), errors.Is(err, flock.ErrForeign), errors.Is(err, vthread.ErrStarted):
 		panic(fmt.Sprintf("structured: fork in scope %q: %v", s.Name(), err))
 	case err != nil:

@@ -462,3 +462,44 @@ func collected(t *testing.T) {
 	}
 	t.Error("there are still new threads")
 }
+
+// The owner executes the first part of what it forks here, and joins the rest as any thread.
+func TestForkHereIsForkForAnOwnerWhoJoinsNext(t *testing.T) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := structured.Run(t.Context(), "here", func(s *structured.Scope) error {
+			var owner flight.CarrierID
+			a := s.ForkHere("first", func() error {
+				owner = sched.CarrierOf(sched.Current())
+				vthread.Sleep(time.Millisecond)
+				return nil
+			})
+			if a.Name() != "first" || owner != flight.NoCarrier {
+				t.Errorf("thread %v was executed by carrier %d, want none", a, owner)
+			}
+			if b := s.ForkHere("second", func() error { return errors.New("failed") }); b.State() != flight.StateDone {
+				t.Errorf("thread %v is %s when it was forked, want it done", b, b.State())
+			}
+			if c := s.ForkHere("third", func() error { return nil }); c != nil {
+				t.Errorf("got thread %v in a scope that has failed", c)
+			}
+			return s.Join()
+		})
+		if err == nil || err.Error() != "failed" {
+			t.Errorf("got %v, want what the second failed with", err)
+		}
+		limited, err := structured.Options{Limit: 1}.Open(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		release := make(chan struct{})
+		limited.ForkHere("waits", func() error { <-release; return nil })
+		close(release)
+		if err := errors.Join(limited.Join(), limited.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	<-done
+}

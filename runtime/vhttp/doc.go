@@ -12,8 +12,8 @@
 //
 // What a handler sees of net/http is as without this package: its writer is the server's, so that hijacking, flushing
 // and http.ResponseController work; http.ErrAbortHandler aborts the response; runtime.Goexit closes the connection; a panic is
-// logged by the server. On a virtual thread, a handler that blocks in an operation of Go's own, as reading
-// the body or writing the response, holds its carrier meanwhile.
+// logged by the server. The server's goroutine executes a virtual thread of the default scheduler until that first parks. From
+// then on a carrier does, which a handler holds that blocks in an operation of Go's own, as reading the body or writing the response.
 //
 // # Concurrency
 //

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/vtscope/vtscope/runtime/internal/panicstack"
 	"github.com/vtscope/vtscope/runtime/sched"
 	"github.com/vtscope/vtscope/runtime/structured"
 	"github.com/vtscope/vtscope/runtime/vsync"
@@ -43,8 +44,9 @@ type Options struct {
 // itself named by method and pattern. The handler returns when next has, and all threads in scopes that next has opened have ended, even if next
 // has not closed them; those that were started in no scope go on.
 //
-// The thread is the server's goroutine itself ([vthread.Builder.Run]), unless [Options] say otherwise. Its scope is that of all requests of the
-// pattern ([structured.Permanent]). It is one of the request's own where it has a place in a tree: if the thread is virtual, if
+// The thread is the server's goroutine itself ([vthread.Builder.Run]), unless [Options] say otherwise. A virtual thread of the default scheduler
+// is executed by the server's goroutine until it first parks ([vthread.Builder.StartHere]). The scope is that of all requests of the
+// pattern ([structured.Permanent]). It is one of the request's own where it has a place in a tree: if
 // the handler is called in a scope, or if somebody is told of scopes ([structured.OnOpen]), such as traces of OpenTelemetry.
 //
 // The server's context of the request ends when the client has gone or the server is closed; then the thread is interrupted. next gets a copy of
@@ -126,12 +128,17 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pattern := h.pattern(r)
 	q := &request{of: h, w: w, r: r}
 	switch b := (vthread.Builder{Context: r.Context()}); {
-	case h.virtual:
-		h.fork(q, pattern)
 	case structured.Alone(r.Context()):
 		at := h.route(r, pattern)
 		b.Name, b.Scope = at.thread, at.scope
-		b.Run(q.adopted)
+		if h.virtual {
+			b.Scheduler = h.on
+			q.start(b)
+		} else {
+			b.Run(q.adopted)
+		}
+	case h.virtual:
+		h.fork(q, pattern)
 	default:
 		defer structured.Open(r.Context(), cmp.Or(pattern, h.name)).Close()
 		b.Name = threadName(known(r.Method), pattern)
@@ -139,14 +146,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fork serves a request on a virtual thread.
+// fork serves a request on a virtual thread in a scope of its own.
 func (h *handler) fork(q *request, pattern string) {
 	fork := func(ctx context.Context) (*structured.Scope, *vthread.Thread) {
 		scope, err := structured.Options{Name: cmp.Or(pattern, h.name), Scheduler: h.on}.Open(ctx)
 		if err != nil {
 			panic(err) // an invariant: these options are right
 		}
-		return scope, scope.ForkNamed(threadName(known(q.r.Method), pattern), q.serve)
+		return scope, scope.ForkHere(threadName(known(q.r.Method), pattern), q.serve)
 	}
 	scope, thread := fork(q.r.Context())
 	if thread == nil { // the request has ended already; next is told all the same
@@ -155,17 +162,36 @@ func (h *handler) fork(q *request, pattern string) {
 		_ = thread.Interrupt() // it is refused when there is nobody to interrupt
 	}
 	err := end(scope)
-	p, panicked := err.(*structured.Panic)
+	p, _ := err.(*structured.Panic)
+	q.finish(p, err)
+}
+
+// start serves a request on a virtual thread that b describes.
+func (q *request) start(b vthread.Builder) {
+	t, err := b.TryStartHere(q.alone)
+	interrupted := false
+	for err == nil && t.Join() == vthread.ErrInterrupted {
+		interrupted = true
+		_ = t.Interrupt() // as its caller is
+	}
+	if interrupted {
+		_ = vthread.Current().Interrupt() // it is for this handler's caller
+	}
+	q.finish(q.panicked, err)
+}
+
+// finish ends the server's side as the thread has ended: it has panicked with p, or err says why it was refused.
+func (q *request) finish(p *structured.Panic, err error) {
 	switch {
-	case panicked && aborts(p):
+	case p != nil && aborts(p):
 		panic(http.ErrAbortHandler)
-	case panicked:
+	case p != nil:
 		panic(p)
 	case q.returned:
 	case q.began:
 		runtime.Goexit()
 	default:
-		panic(fmt.Errorf("vhttp: %s: %w", scope.Name(), err)) // the scheduler has refused the thread
+		panic(fmt.Errorf("vhttp: %s: %w", cmp.Or(q.of.pattern(q.r), q.of.name), err)) // the scheduler has refused the thread
 	}
 }
 
@@ -221,15 +247,39 @@ type request struct {
 	of              *handler
 	w               http.ResponseWriter
 	r               *http.Request
-	began, returned bool // the thread's; the server's side reads them when that has ended
+	began, returned bool // the thread's, as is panicked; the server's side reads them when that has ended
+	panicked        *structured.Panic
+}
+
+// alone is the thread's side on a virtual thread that no scope waits for, nor interrupts when the request's context ends.
+func (q *request) alone() {
+	me := vthread.Current()
+	defer q.interrupts(me)()
+	defer func() {
+		if v := recover(); v != nil { // the guilty frames stand until this function returns
+			q.panicked = &structured.Panic{Thread: me.Label(), Value: v, Stack: panicstack.Of()}
+		}
+	}()
+	_ = q.serve()
+}
+
+// interrupts sees that me, which serves the request, is interrupted when its context ends, until what it returns is called.
+func (q *request) interrupts(me *vthread.Thread) (stop func()) {
+	ctx := q.r.Context()
+	if ctx.Done() == nil {
+		return func() {}
+	}
+	if ctx.Err() != nil {
+		_ = me.Interrupt()
+		return func() {}
+	}
+	done := context.AfterFunc(ctx, func() { _ = me.Interrupt() })
+	return func() { done() }
 }
 
 // adopted is the thread's side on the server's own goroutine. No scope interrupts it when the request's context ends.
 func (q *request) adopted() {
-	if q.r.Context().Done() != nil {
-		me := vthread.Current()
-		defer context.AfterFunc(q.r.Context(), func() { _ = me.Interrupt() })()
-	}
+	defer q.interrupts(vthread.Current())()
 	defer func() {
 		if q.returned {
 			return

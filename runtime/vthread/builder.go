@@ -135,19 +135,43 @@ func (b Builder) Start(f func()) *Thread {
 	return t
 }
 
+// StartHere is [Builder.Start] for a caller who waits for the thread from now on, as by [Thread.Join]. If the caller is a plain goroutine,
+// and the thread is virtual and for the default scheduler, the goroutine executes the thread itself until that first parks, yields or ends: no
+// carrier has to be woken, nor then the caller. It blocks for as long. Else it is Start. The caller must not hold what the thread may wait for.
+func (b Builder) StartHere(f func()) *Thread {
+	t, err := b.TryStartHere(f)
+	if err != nil {
+		panic(err.Error())
+	}
+	return t
+}
+
+// TryStartHere is [Builder.StartHere] that returns the scheduler's refusal, and then a thread that is new.
+func (b Builder) TryStartHere(f func()) (*Thread, error) {
+	t, err := b.tryStart(f, true)
+	sched.Point(sched.OpStart, flight.BlockThread(t.ID()))
+	return t, err
+}
+
 // TryStart is [Builder.Start] that returns the scheduler's refusal, and then a thread that is new.
 func (b Builder) TryStart(f func()) (*Thread, error) {
-	t, err := b.tryStart(f)
+	t, err := b.tryStart(f, false)
 	sched.Point(sched.OpStart, flight.BlockThread(t.ID()))
 	return t, err
 }
 
 // tryStart is TryStart for callers that hold a lock of Go's: no point of a simulation.
-func (b *Builder) tryStart(f func()) (*Thread, error) {
+func (b *Builder) tryStart(f func(), here bool) (*Thread, error) {
 	me := sched.Current()
 	t := b.make(me, f)
 	told := t.tellLabels()
-	if err := t.task.Start(me, t.birth(f)); err != nil {
+	var err error
+	if here {
+		err = t.task.StartHere(me, t.birth(f))
+	} else {
+		err = t.task.Start(me, t.birth(f))
+	}
+	if err != nil {
 		if told {
 			t.untellLabels()
 		}

@@ -108,7 +108,7 @@ func (e *Executor) start(b Builder, f func()) (*Thread, error) {
 	if e.shut.Done() {
 		return nil, ErrShutdown
 	}
-	t, err := b.tryStart(f)
+	t, err := b.tryStart(f, false)
 	if err != nil {
 		return nil, err
 	}

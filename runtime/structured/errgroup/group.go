@@ -235,7 +235,7 @@ func (g *Group) leaseLocked() *lease {
 // start starts a thread for f, which under has let in, and for which a place is reserved in the scope.
 func (g *Group) start(in *flock.Flock, under *limit, f func() error) {
 	c := &call{group: g, under: under, f: f}
-	if err := in.Start(&c.member, c, vthread.Builder{}); err != nil {
+	if err := in.Start(&c.member, c, vthread.Builder{}, false); err != nil {
 		c.Refused(err)
 	}
 	in.Release()

@@ -1,7 +1,7 @@
 // Package flock has what scopes are made of: a set of threads that is closed when all have ended.
 //
 //	f.Open(flock.Options{Name: "requests", Limit: 64})
-//	err := f.Start(&w.member, w, vthread.Builder{})
+//	err := f.Start(&w.member, w, vthread.Builder{}, false)
 //	f.Await(sched.Limits{}, false)
 //	f.Close()
 //

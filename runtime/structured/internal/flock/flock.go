@@ -144,12 +144,21 @@ var (
 )
 
 // Start adds m, whose zero value it must be, and starts its thread, or queues it while as many work as may. b has the thread's name and scheduler.
-// The error is the factory's, or the refusal of the thread's scheduler; then m is no member, and its work was not told.
-func (f *Flock) Start(m *Member, w Work, b vthread.Builder) error {
+// If here is set, the caller may execute the thread ([vthread.Builder.StartHere]). The error is the factory's, or the refusal of the thread's
+// scheduler; then m is no member, and its work was not told.
+func (f *Flock) Start(m *Member, w Work, b vthread.Builder, here bool) error {
 	b.Scope = &f.Scope
 	m.flock, m.work = f, w
 	if f.limit == 0 && f.factory == nil {
 		f.enter(m)
+		if here {
+			t, err := b.TryStartHere(m.runHere)
+			m.thread.Store(t)
+			if err != nil {
+				f.refused(m)
+			}
+			return err
+		}
 		t, err := b.TryStart(m.run)
 		m.thread.Store(t)
 		f.event(flight.EventScopeFork, t.ID())

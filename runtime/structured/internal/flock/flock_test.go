@@ -46,7 +46,7 @@ func open(t *testing.T, o flock.Options) *set {
 
 func (s *set) start(f func()) *job {
 	j := &job{f: f}
-	if err := s.Start(&j.member, j, vthread.Builder{}); err != nil {
+	if err := s.Start(&j.member, j, vthread.Builder{}, false); err != nil {
 		s.t.Errorf("start: %v", err)
 	}
 	return j
@@ -245,7 +245,7 @@ func TestAFactorysMistakeMakesNoMember(t *testing.T) {
 		} {
 			s := open(t, flock.Options{Factory: factory})
 			j := &job{f: func() { t.Error("executed") }}
-			if err := s.Start(&j.member, j, vthread.Builder{}); !errors.Is(err, want) {
+			if err := s.Start(&j.member, j, vthread.Builder{}, false); !errors.Is(err, want) {
 				t.Errorf("got %v, want %v", err, want)
 			}
 			s.end()

@@ -3,6 +3,7 @@ package flock
 import (
 	"sync/atomic"
 
+	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/vthread"
 )
 
@@ -38,6 +39,12 @@ func (m *Member) run() {
 		_ = me.Interrupt() // it runs: nobody can refuse it
 	}
 	m.work.Run()
+}
+
+// runHere is run for a thread that may end before whoever starts it knows of it.
+func (m *Member) runHere() {
+	m.flock.event(flight.EventScopeFork, vthread.Current().ID())
+	m.run()
 }
 
 // start starts the thread of a member that was queued. A refusal is told to its work; then start returns false, and the caller lets it leave.
