@@ -110,7 +110,7 @@ func groupRow(s *dump.Snapshot, g *dump.Group) GroupRow {
 	row := GroupRow{
 		Key: g.Key, Scope: strings.Join(s.Path(g.Scope), "/"), Count: g.Count, Change: g.Change,
 		State: g.State.String(), Reason: g.Reason.String(), Blocker: g.Blocker,
-		Min: int64(g.Wait.Min), Median: int64(g.Wait.Median), Max: int64(g.Wait.Max), Unknown: g.Wait.Unknown, Seen: int64(g.Seen),
+		Min: int64(g.Wait.Min), Median: int64(g.Wait.Median), Max: int64(g.Wait.Max), Unknown: g.Wait.Unknown, Within: int64(g.Wait.Within), Seen: int64(g.Seen),
 	}
 	if g.Stack >= 0 {
 		row.Top, row.Caller = topFrames(s.Stacks[g.Stack].Frames)

@@ -65,6 +65,7 @@ type GroupRow struct {
 	Median  int64  `json:"median"`
 	Max     int64  `json:"max"`
 	Unknown int    `json:"unknown"` // of how many nobody recorded it; min, median and max are of the others, and 0 if there are none
+	Within  int64  `json:"within"`  // all of unknown are shorter; 0: that is not known
 	Seen    int64  `json:"seen"`    // how long ago somebody last saw all of them in this stack; 0: it is of the moment
 
 	Mark string `json:"mark"` // what somebody thinks of it: good or suspicious; "" if nobody has said

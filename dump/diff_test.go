@@ -165,8 +165,8 @@ func TestADiffOfUnknownWaitsNamesNoLongestOne(t *testing.T) {
 		want string
 	}{
 		{Wait{Unknown: 2}, "parked\n"},
-		{Wait{time.Minute, time.Minute, time.Minute, 1}, "parked for up to 1m or ?\n"},
-		{Wait{time.Second, time.Second, time.Minute, 0}, "parked for up to 1m\n"},
+		{Wait{Min: time.Minute, Median: time.Minute, Max: time.Minute, Unknown: 1}, "parked for up to 1m or ?\n"},
+		{Wait{Min: time.Second, Median: time.Second, Max: time.Minute}, "parked for up to 1m\n"},
 	} {
 		none, some := sample(), sample(c.wait)
 		for _, d := range []*Diff{DiffOf(none, some, DiffOptions{}), DiffOf(some, none, DiffOptions{})} {

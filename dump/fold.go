@@ -225,8 +225,7 @@ func (f *folder) addTo(fam int32, r *flight.ThreadRow) {
 	if r.Seen != 0 {
 		g.seen = max(g.seen, seenAgo(r, f.now))
 	}
-	wait := elapsed(r.Since, f.now)
-	g.waits.add(wait)
+	wait := g.waits.addRow(r, f.now)
 	if f.lockMaybe[r.ID%ownerBits/64]&(1<<(r.ID%64)) != 0 && len(f.locks[r.ID]) > 0 {
 		if g.holders == nil {
 			g.holders = new(lockHolders)

@@ -260,8 +260,7 @@ func (g *grouper) add(fam int32, r *flight.ThreadRow, key groupKey) {
 	}
 	g.key = key
 	g.seen = max(g.seen, seenAgo(r, g.now))
-	wait := elapsed(r.Since, g.now)
-	g.waits.add(wait)
+	wait := g.waits.addRow(r, g.now)
 	blocker := ""
 	if r.Blocker != 0 {
 		blocker = g.texts.Blocker(r.Blocker)

@@ -49,7 +49,11 @@ func (p *groupPage) print() {
 	p.label("state")
 	p.text(stateStyle(state), g.State)
 	if g.Wait.Unknown == g.Count && g.Count > 0 {
-		p.text(plain, ", for how long is unknown")
+		if g.Wait.Within > 0 {
+			p.text(plain, " for less than "+p.words(g.Wait.Within)+"; since when is unknown")
+		} else {
+			p.text(plain, ", for how long is unknown")
+		}
 	} else if g.Wait.Min == g.Wait.Max {
 		p.text(plain, " for "+p.words(g.Wait.Max))
 	} else {
@@ -149,7 +153,9 @@ func (p *groupPage) examples(label string, all []Example) {
 	for _, e := range all {
 		p.label(label)
 		p.text(plain, p.party(&Party{Thread: e.ID, Name: cut(e.Name, exampleColumn, p.ellipsis)})+stepsText(&e))
-		if e.Unknown {
+		if e.Unknown && e.Within > 0 {
+			p.text(dim, "   <"+p.span(e.Within))
+		} else if e.Unknown {
 			p.text(dim, "   "+unknown)
 		} else {
 			p.text(dim, "   "+p.span(e.Wait))

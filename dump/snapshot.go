@@ -306,13 +306,21 @@ type Wait struct {
 
 	// Unknown is of how many threads nobody recorded since when: dumps of goroutines rarely say. The others are of the rest, and 0 if that is none.
 	Unknown int `json:"unknown,omitempty"`
+
+	// Within is set if all of Unknown are known to be shorter than it: a thread that waits in an operation of Go's own does so since it
+	// was mounted at the earliest.
+	Within time.Duration `json:"within_ns,omitempty"`
 }
 
 // unknown is what stands for a figure that nobody recorded.
 const unknown = "?"
 
-// Text writes "1m..5m", "5m", "1m..5m or ?" if some of count waits are unknown, or "?" if all are.
+// Text writes "1m..5m", "5m", "1m..5m or ?" if some of count waits are unknown, or "?" if all are; "<5m" in place of "?" if they are within that.
 func (w *Wait) Text(count int, span func(time.Duration) string) string {
+	unknown := unknown
+	if w.Within > 0 {
+		unknown = "<" + span(w.Within)
+	}
 	if w.Unknown > 0 && w.Unknown >= count {
 		return unknown
 	}
@@ -326,13 +334,17 @@ func (w *Wait) Text(count int, span func(time.Duration) string) string {
 	return s
 }
 
-// upTo writes " for up to 5m", with " or ?" if some of count waits are unknown; nothing if all are.
+// upTo writes " for up to 5m", with " or ?" if some of count waits are unknown; nothing if all are, or " for less than 5m" if they are within that.
 func (w *Wait) upTo(count int, span func(time.Duration) string) string {
 	switch {
 	case w.Unknown == 0:
 		return " for up to " + span(w.Max)
+	case w.Unknown < count && w.Within > 0:
+		return " for up to " + span(max(w.Max, w.Within))
 	case w.Unknown < count:
 		return " for up to " + span(w.Max) + " or " + unknown
+	case w.Within > 0:
+		return " for less than " + span(w.Within)
 	}
 	return ""
 }
@@ -344,6 +356,9 @@ type Example struct {
 	Wait time.Duration   `json:"wait_ns"`
 	// Unknown: nobody recorded since when; Wait is 0.
 	Unknown bool `json:"unknown,omitempty"`
+
+	// Within is set if it is at least known that the wait is shorter than that.
+	Within time.Duration `json:"within_ns,omitempty"`
 	// Durable and Steps are of a durable thread: its id, and the length of its journal.
 	Durable string `json:"durable,omitempty"`
 	Steps   uint64 `json:"steps,omitempty"`

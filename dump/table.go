@@ -146,7 +146,7 @@ func (t *tabler) add(fam int32, r *flight.ThreadRow, key groupKey) {
 	wait := elapsed(r.Since, t.now)
 	e := tableExample{wait, r.ID, r.Name, *r}
 	node := &t.root
-	node.count(&e, key.state)
+	node.count(&e, key.state, t.now)
 	for i := range t.by {
 		v := t.by[i].of(t, fam, r, &key)
 		child := node.children[v]
@@ -163,12 +163,12 @@ func (t *tabler) add(fam int32, r *flight.ThreadRow, key groupKey) {
 			node.children[v] = child
 		}
 		node = child
-		node.count(&e, key.state)
+		node.count(&e, key.state, t.now)
 	}
 }
 
-func (n *tableNode) count(e *tableExample, s flight.State) {
-	n.waits.add(e.wait)
+func (n *tableNode) count(e *tableExample, s flight.State, now flight.Ticks) {
+	n.waits.addRow(&e.in, now)
 	n.states[s]++
 	if n.waits.n == 1 {
 		n.oldest, n.newest, n.random = *e, *e, *e
@@ -223,7 +223,11 @@ func (t *tabler) span(ticks flight.Ticks) time.Duration {
 }
 
 func (t *tabler) example(e *tableExample) *Example {
-	return &Example{ID: e.id, Name: t.texts.names(e.in), Wait: t.span(e.wait), Unknown: e.wait == unknownWait}
+	x := &Example{ID: e.id, Name: t.texts.names(e.in), Wait: t.span(e.wait), Unknown: e.wait == unknownWait}
+	if x.Unknown && e.in.After != 0 {
+		x.Within = roundUp(t.span(elapsed(e.in.After, t.now)))
+	}
+	return x
 }
 
 // buckets counts waits in buckets as those of [flight.Histogram], which go on where that ends: threads wait for hours.

@@ -16,19 +16,40 @@ const unknownWait flight.Ticks = 0
 // A waitStat summarises waits in ticks: minimum, maximum, and a median that is exact for up to exactWaits of them.
 // The zero value holds none.
 type waitStat struct {
-	n        int // all
-	unknown  int // those of n that are [unknownWait]; the rest is of the others
-	min, max flight.Ticks
-	exact    []flight.Ticks // known of them, while known <= exactWaits
-	hist     *waitHist      // all that are known, once they are more
+	n         int          // all
+	unknown   int          // those of n that are [unknownWait]; the rest is of the others
+	boundless int          // those of unknown that may be of any length
+	within    flight.Ticks // the others of unknown are shorter
+	min, max  flight.Ticks
+	exact     []flight.Ticks // known of them, while known <= exactWaits
+	hist      *waitHist      // all that are known, once they are more
 }
 
 func (w *waitStat) known() int { return w.n - w.unknown }
 
+// addRow adds how long a thread is in its state, and returns it.
+func (w *waitStat) addRow(r *flight.ThreadRow, now flight.Ticks) flight.Ticks {
+	t := elapsed(r.Since, now)
+	if t != unknownWait {
+		w.add(t)
+		return t
+	}
+	w.n++
+	w.unknown++
+	if r.After == 0 {
+		w.boundless++
+	} else {
+		w.within = max(w.within, elapsed(r.After, now))
+	}
+	return t
+}
+
+// add adds one of which nothing else is known.
 func (w *waitStat) add(t flight.Ticks) {
 	w.n++
 	if t == unknownWait {
 		w.unknown++
+		w.boundless++
 		return
 	}
 	known := w.known()
@@ -67,16 +88,19 @@ func (w *waitStat) merge(o *waitStat) {
 	case o.n == 0:
 		return
 	case o.known() == 0:
-		w.n, w.unknown = w.n+o.n, w.unknown+o.unknown
+		w.mergeUnknown(o)
+		w.n += o.n
 		return
 	case w.known() == 0:
-		n := w.n
+		was := *w
 		*w = *o
-		w.n, w.unknown = w.n+n, w.unknown+n
+		w.mergeUnknown(&was)
+		w.n += was.n
 		return
 	}
 	w.min, w.max = min(w.min, o.min), max(w.max, o.max)
-	w.n, w.unknown = w.n+o.n, w.unknown+o.unknown
+	w.mergeUnknown(o)
+	w.n += o.n
 	if w.hist == nil && o.hist == nil && w.known() <= exactWaits {
 		w.exact = append(w.exact, o.exact...)
 		return
@@ -90,6 +114,12 @@ func (w *waitStat) merge(o *waitStat) {
 	for i, c := range o.hist {
 		w.hist[i] += c
 	}
+}
+
+func (w *waitStat) mergeUnknown(o *waitStat) {
+	w.unknown += o.unknown
+	w.boundless += o.boundless
+	w.within = max(w.within, o.within)
 }
 
 // median returns the middle wait, the lower of two.
@@ -131,7 +161,27 @@ func (w *waitStat) younger(t flight.Ticks) int {
 
 // wait returns what the statistics say, in time.
 func (w *waitStat) wait(span func(flight.Ticks) time.Duration) Wait {
-	return Wait{span(w.min), span(w.median()), span(w.max), w.unknown}
+	all := Wait{Min: span(w.min), Median: span(w.median()), Max: span(w.max), Unknown: w.unknown}
+	if w.boundless == 0 {
+		all.Within = roundUp(span(w.within))
+	}
+	return all
+}
+
+// roundUp rounds a bound so that it is still one when it is written, with two digits or in seconds or minutes.
+func roundUp(d time.Duration) time.Duration {
+	step := time.Minute
+	switch {
+	case d <= 0:
+		return 0
+	case d < time.Minute:
+		for step = 1; d >= 100*step; {
+			step *= 10
+		}
+	case d < time.Hour:
+		step = time.Second
+	}
+	return (d + step - 1) / step * step
 }
 
 // nth returns what would be s[k] if s were sorted. It reorders s.

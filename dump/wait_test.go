@@ -82,3 +82,40 @@ func TestWaitsThatAreUnknownCountButDoNotMeasure(t *testing.T) {
 		}
 	}
 }
+
+// Of some it is at least known how long they wait at most.
+func TestUnknownWaitsMayHaveABound(t *testing.T) {
+	const now = 10_000
+	span := func(t flight.Ticks) time.Duration { return time.Duration(t) }
+	bounded, longer, boundless := flight.ThreadRow{After: now - 101}, flight.ThreadRow{After: now - 2345}, flight.ThreadRow{}
+	known := flight.ThreadRow{Since: now - 5}
+	for _, c := range []struct {
+		rows []flight.ThreadRow
+		want Wait
+		text string
+	}{
+		{[]flight.ThreadRow{bounded}, Wait{Unknown: 1, Within: 110}, "<110ns"},
+		{[]flight.ThreadRow{bounded, longer, bounded}, Wait{Unknown: 3, Within: 2400}, "<2.4µs"},
+		{[]flight.ThreadRow{bounded, boundless}, Wait{Unknown: 2}, "?"},
+		{[]flight.ThreadRow{bounded, known}, Wait{Min: 5, Median: 5, Max: 5, Unknown: 1, Within: 110}, "5ns or <110ns"},
+		{[]flight.ThreadRow{known}, Wait{Min: 5, Median: 5, Max: 5}, "5ns"},
+	} {
+		var one, parts waitStat
+		for i := range c.rows {
+			one.addRow(&c.rows[i], now)
+			var part waitStat
+			part.addRow(&c.rows[i], now)
+			parts.merge(&part)
+		}
+		for _, got := range []Wait{one.wait(span), parts.wait(span)} {
+			if got != c.want || got.Text(len(c.rows), time.Duration.String) != c.text {
+				t.Errorf("%+v: got %+v, %q; want %+v, %q", c.rows, got, got.Text(len(c.rows), time.Duration.String), c.want, c.text)
+			}
+		}
+	}
+	for d, want := range map[time.Duration]time.Duration{0: 0, 7: 7, 99: 99, 101: 110, 3039 * time.Millisecond: 3100 * time.Millisecond, time.Minute + 1: time.Minute + time.Second, 2 * time.Hour: 2 * time.Hour, 2*time.Hour + 1: 2*time.Hour + time.Minute} {
+		if got := roundUp(d); got != want {
+			t.Errorf("%v rounded up: got %v, want %v", d, got, want)
+		}
+	}
+}

@@ -73,7 +73,7 @@ func TestThreadsOnGoroutinesAreShownWhereTheyWait(t *testing.T) {
 		if strings.Contains(r.errors, "permission denied") {
 			t.Skipf("this process may not read others: %s", r.errors)
 		}
-		if strings.Contains(r.out, "x 3 blocked ?   lock") && strings.Contains(r.out, "main.locks") && strings.Contains(r.out, "main.selects") {
+		if regexp.MustCompile(`x 3 blocked <\S+   lock`).MatchString(r.out) && strings.Contains(r.out, "main.locks") && strings.Contains(r.out, "main.selects") {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -148,7 +148,7 @@ func (s *Source) walk(ctx context.Context, visit func([]flight.ThreadRow)) (torn
 	return torn, moved, outer, err
 }
 
-// waitsInGo makes the row of a thread, whose goroutine waits, one that waits. Since when nobody recorded.
+// waitsInGo makes the row of a thread, whose goroutine waits, one that waits. Since when nobody recorded, but for that it was mounted then.
 func (s *Source) waitsInGo(r *flight.ThreadRow) {
 	wait, known := s.waits[r.Stack]
 	if !known {
@@ -159,7 +159,7 @@ func (s *Source) waitsInGo(r *flight.ThreadRow) {
 		s.waits[r.Stack] = wait
 	}
 	if wait.State != flight.StateFree {
-		r.State, r.Reason, r.Since, r.Blocker = wait.State, wait.Reason, 0, 0
+		r.State, r.Reason, r.After, r.Since, r.Blocker = wait.State, wait.Reason, r.Since, 0, 0
 	}
 }
 

@@ -116,6 +116,9 @@ type ThreadRow struct {
 
 	Scheduler SchedulerID // 0: not known
 
+	// After is set where Since is 0: the thread has entered State later than at After. 0: that is not known either.
+	After Ticks
+
 	// Seen is when somebody else last found the thread in Stack, in a row that was made of a [Hold]: it may have moved since. 0: Stack holds.
 	Seen Ticks
 }

@@ -50,6 +50,7 @@ export interface Wait {
   median_ns: number;
   max_ns: number;
   unknown?: number;
+  within_ns?: number;
 }
 
 export interface Stack {
@@ -76,6 +77,7 @@ export interface Example {
   name?: string;
   wait_ns: number;
   unknown?: boolean;
+  within_ns?: number;
   durable?: string;
   steps?: number;
 }

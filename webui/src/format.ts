@@ -27,9 +27,15 @@ export function seenAgo(ns: number): string {
   return ns < 1e6 ? "seen <1 ms ago" : `seen ${duration(ns)} ago`;
 }
 
-/** waited writes how long some of the threads of a group have been in their state, "?" if it is known of none. */
-export function waited(group: { count: number; unknown: number }, ns: number): string {
-  return group.unknown >= group.count && group.unknown > 0 ? "?" : duration(ns);
+/** notKnown stands for a wait of which nobody recorded since when: "<" and what it is shorter than, or "?". */
+export function notKnown(within: number | undefined): string {
+  return within ? `<${duration(within)}` : "?";
+}
+
+/** waited writes how long some of the threads of a group have been in their state, as notKnown if it is known of none. */
+export function waited(group: { count: number; unknown: number; within?: number | undefined }, ns: number): string {
+  if (group.unknown === 0 || group.unknown < group.count) return duration(ns);
+  return notKnown(group.within);
 }
 
 /** duration writes nanoseconds in the largest two units that matter: 870 µs, 12 ms, 3.4 s, 2m 05s, 3h 12m. */

@@ -4,7 +4,7 @@ import { moment, reached, settled } from "./settled";
 import { api, useDocument } from "./document";
 import type { Fetched } from "./document";
 import type { Example, GroupReport, LabelledThread, Share } from "./documents";
-import { clock, count, duration, percent, waited } from "./format";
+import { clock, count, duration, notKnown, percent, waited } from "./format";
 import { Empty } from "./panel";
 import { ThreadLink } from "./party";
 import { PictureButton } from "./picturebutton";
@@ -154,7 +154,7 @@ function Buckets({ report, ends, chosen, choose }: BucketsProps) {
       </div>
       <p class="ends dim">
         <span>{duration(first?.from ?? 0)}</span>
-        <span>median {waited({ count: report.count, unknown: report.wait.unknown ?? 0 }, median)}</span>
+        <span>median {waited({ count: report.count, unknown: report.wait.unknown ?? 0, within: report.wait.within_ns }, median)}</span>
         <span>{last && last.to > 0 ? duration(last.to) : "longer"}</span>
       </p>
     </div>
@@ -177,7 +177,7 @@ function Samples({ report, store }: { report: GroupReport; store: Store }) {
               <ul>
                 {list.map((e) => (
                   <li key={e.id}>
-                    <ThreadLink id={e.id} name={e.name} store={store} /> <span class="dim">{e.unknown ? "?" : duration(e.wait_ns)}</span>
+                    <ThreadLink id={e.id} name={e.name} store={store} /> <span class="dim">{e.unknown ? notKnown(e.within_ns) : duration(e.wait_ns)}</span>
                     <LabelsOf of={report.labelled?.find((l) => l.thread === e.id)} />
                   </li>
                 ))}

@@ -318,6 +318,7 @@ export interface GroupRow {
   median: number;
   max: number;
   unknown: number;
+  within: number;
   seen: number;
   mark: string;
   note: string;

@@ -11,6 +11,7 @@ test("numbers in at most five characters", () => {
 
 test("waits that nobody recorded", () => {
   assert.equal(waited({ count: 3, unknown: 3 }, 0), "?");
+  assert.equal(waited({ count: 3, unknown: 3, within: 5e9 }, 0), "<5 s");
   assert.equal(waited({ count: 3, unknown: 1 }, 2e9), "2 s");
   assert.equal(waited({ count: 3, unknown: 0 }, 0), "0 s");
   assert.equal(waited({ count: 0, unknown: 0 }, 0), "0 s");
