@@ -199,7 +199,7 @@ other, joined by "/", in which "*" is any text; "requests" stands for all scopes
 those below.
 
 ` + rulesText()},
-	{"Reading events", `20:36:24.097653     9  park            #2 "session desk"  reason park  stack shop.(*Sessions).run session.go:81
+	{"Reading events", `20:36:24.097653     9  park            #2 "clerk"  reason park  stack shop.(*Crew).rest jobs.go:37
 
 is the time, the carrier on which it happened ("-": none), the kind or the name that the program
 gave it, the thread, and the fields that say something. "missing here" stands where events were
