@@ -63,7 +63,7 @@ func (a *adoption) begin(t, me *Task, b Birth) {
 	a.caller = me
 	c := &a.place
 	t.sched = Goroutines
-	marks := adopted
+	marks := adopted | t.marks.Load()&heeds
 	if me != nil {
 		marks |= me.marks.Load() &^ (pinStep - 1) // who cannot leave cannot within either
 		if me.on.ret != nil {

@@ -55,6 +55,9 @@ func (t *Task) runBound(lock bool) {
 // parkInPlace is Park for a thread that does not leave its goroutine's carrier (K4): it has none, or it is pinned. It blocks
 // the goroutine; the watchdog sees to the others.
 func (t *Task) parkInPlace(p Pause) {
+	if t.marks.Load()&heeds != 0 {
+		t.heed()
+	}
 	m := t.wakeable()
 	if m.unpin == nil {
 		m.unpin = make(chan struct{}, 1)

@@ -365,7 +365,12 @@ func (t *Task) runBody() {
 // callBody calls the body's Run. All threads pass this one call, wherever they execute: there recorded stacks end ([flight.EndStacks]).
 //
 //go:noinline
-func (t *Task) callBody() { t.body.Run() }
+func (t *Task) callBody() {
+	if t.marks.Load()&heeds != 0 && t.on.ret != nil {
+		t.heed() // waits on a carrier do not look
+	}
+	t.body.Run()
+}
 
 // handle is the end of a body that has panicked with v. A handler that panics is not handled, and one that
 // calls runtime.Goexit has handled.

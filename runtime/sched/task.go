@@ -87,8 +87,9 @@ const (
 	interrupted // see [Task.Interrupt]
 	adopted     // see adoption; set once
 	nests       // it waits for the thread that it has adopted: A2
+	heeds       // see [Task.HeedLater]
 
-	pinStep uint32 = 1 << 8 // the bits from here on count the pin sections that are open; only the task itself changes them
+	pinStep uint32 = 1 << 9 // the bits from here on count the pin sections that are open; only the task itself changes them
 )
 
 // A Task is a thread as its scheduler sees it. It must not be copied.
@@ -200,7 +201,34 @@ func (t *Task) Interrupt() error {
 }
 
 // Interrupted reports the interrupt status of t.
-func (t *Task) Interrupted() bool { return t.marks.Load()&interrupted != 0 }
+func (t *Task) Interrupted() bool {
+	m := t.marks.Load()
+	if m&heeds != 0 {
+		t.heed()
+		m = t.marks.Load()
+	}
+	return m&interrupted != 0
+}
+
+// WasInterrupted is Interrupted that heeds nothing.
+func (t *Task) WasInterrupted() bool { return t.marks.Load()&interrupted != 0 }
+
+// A Heeder is a body that has something to heed, whose end interrupts its thread.
+type Heeder interface {
+	Body
+	// Heed is called once, anywhere, before the thread waits for the first time or somebody asks whether it is interrupted.
+	Heed()
+}
+
+// HeedLater makes t, which nobody knows yet, call its body's [Heeder.Heed] when that is needed first, or when it begins on a carrier. Most
+// threads that execute on their callers' goroutines and do not wait never need it.
+func (t *Task) HeedLater() { t.marks.Or(heeds) }
+
+func (t *Task) heed() {
+	if t.marks.And(^heeds)&heeds != 0 {
+		t.body.(Heeder).Heed()
+	}
+}
 
 // TakeInterrupt clears the interrupt status, and reports whether it was set.
 func (t *Task) TakeInterrupt() bool {

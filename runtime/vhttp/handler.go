@@ -127,7 +127,7 @@ func (h *handler) route(r *http.Request, pattern string) *route {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pattern := h.pattern(r)
 	q := &request{of: h, w: w, r: r}
-	switch b := (vthread.Builder{Context: r.Context()}); {
+	switch b := (vthread.Builder{Context: r.Context(), InterruptOnDone: true}); {
 	case structured.Alone(r.Context()):
 		at := h.route(r, pattern)
 		b.Name, b.Scope = at.thread, at.scope
@@ -251,10 +251,9 @@ type request struct {
 	panicked        *structured.Panic
 }
 
-// alone is the thread's side on a virtual thread that no scope waits for, nor interrupts when the request's context ends.
+// alone is the thread's side on a virtual thread that no scope waits for.
 func (q *request) alone() {
 	me := vthread.Current()
-	defer q.interrupts(me)()
 	defer func() {
 		if v := recover(); v != nil { // the guilty frames stand until this function returns
 			q.panicked = &structured.Panic{Thread: me.Label(), Value: v, Stack: panicstack.Of()}
@@ -263,23 +262,8 @@ func (q *request) alone() {
 	_ = q.serve()
 }
 
-// interrupts sees that me, which serves the request, is interrupted when its context ends, until what it returns is called.
-func (q *request) interrupts(me *vthread.Thread) (stop func()) {
-	ctx := q.r.Context()
-	if ctx.Done() == nil {
-		return func() {}
-	}
-	if ctx.Err() != nil {
-		_ = me.Interrupt()
-		return func() {}
-	}
-	done := context.AfterFunc(ctx, func() { _ = me.Interrupt() })
-	return func() { done() }
-}
-
-// adopted is the thread's side on the server's own goroutine. No scope interrupts it when the request's context ends.
+// adopted is the thread's side on the server's own goroutine.
 func (q *request) adopted() {
-	defer q.interrupts(vthread.Current())()
 	defer func() {
 		if q.returned {
 			return

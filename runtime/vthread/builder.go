@@ -61,6 +61,9 @@ type Builder struct {
 	// of the calling thread's.
 	Context context.Context
 
+	// InterruptOnDone says that the thread is interrupted when Context, which must be set then, ends.
+	InterruptOnDone bool
+
 	// Labels are profiler labels of the thread (as those of runtime/pprof), beside those that it has from the calling thread's Labels,
 	// from its scope (key vtscope.scope) and its name (vtscope.thread). The map must not be changed afterwards.
 	Labels map[string]string
@@ -253,6 +256,9 @@ func (b *Builder) equip(t *Thread) {
 	}
 	r.onPanic = b.OnPanic
 	r.parent = b.Context
+	if b.InterruptOnDone && b.Context.Done() != nil {
+		t.task.HeedLater()
+	}
 	if len(b.Labels) > 0 {
 		r.labels = b.Labels
 	}

@@ -137,7 +137,7 @@ func (t *Thread) Context() context.Context {
 	r := t.uncommon()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.mu.context != nil && (context.Cause(r.mu.context) != ErrInterrupted || t.task.Interrupted()) {
+	if r.mu.context != nil && (context.Cause(r.mu.context) != ErrInterrupted || t.task.WasInterrupted()) {
 		return r.mu.context
 	}
 	base, _ := t.baseContext()
@@ -148,7 +148,7 @@ func (t *Thread) Context() context.Context {
 	switch {
 	case t.task.Done():
 		r.mu.cancel(nil)
-	case t.task.Interrupted():
+	case t.task.WasInterrupted():
 		r.mu.cancel(ErrInterrupted)
 	}
 	return r.mu.context
@@ -162,7 +162,7 @@ func (t *Thread) interruptContext() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.mu.cancel != nil && t.task.Interrupted() {
+	if r.mu.cancel != nil && t.task.WasInterrupted() {
 		r.mu.cancel(ErrInterrupted)
 	}
 }
@@ -177,5 +177,24 @@ func (t *Thread) endContext() {
 	defer r.mu.Unlock()
 	if r.mu.cancel != nil {
 		r.mu.cancel(nil)
+	}
+	if r.mu.unheed != nil {
+		r.mu.unheed()
+	}
+}
+
+// Heed sees that the thread is interrupted when its parent context ends ([Builder.InterruptOnDone]).
+func (b *body) Heed() {
+	t := (*Thread)(b)
+	r := t.rare.Load()
+	if r.parent.Err() != nil {
+		_ = t.Interrupt()
+		return
+	}
+	stop := context.AfterFunc(r.parent, func() { _ = t.Interrupt() })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.unheed = stop; t.task.Done() {
+		stop()
 	}
 }

@@ -27,15 +27,6 @@ func onGoroutine(f func()) {
 
 func startHere(f func()) *vthread.Thread { return vthread.Builder{}.StartHere(f) }
 
-func awaitParked(t *testing.T, th *vthread.Thread) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); th.State() != flight.StateParked; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the thread is %s, want it parked", th.State())
-		}
-	}
-}
-
 func TestAGoroutineExecutesWhatItStartsHereUntilThatParks(t *testing.T) {
 	onGoroutine(func() {
 		var first, then flight.CarrierID
@@ -50,7 +41,7 @@ func TestAGoroutineExecutesWhatItStartsHereUntilThatParks(t *testing.T) {
 		if vthread.Current() != nil || first != flight.NoCarrier {
 			t.Errorf("it was executed by carrier %d; want no carrier, and the caller no thread", first)
 		}
-		awaitParked(t, th)
+		await(t, th, flight.StateParked)
 		if th.Kind() != vthread.Virtual || th.Scheduler() != sched.Scheduler(sched.Default()) {
 			t.Errorf("got a thread of kind %s on %v, want a virtual one on the default", th.Kind(), th.Scheduler())
 		}
@@ -189,4 +180,58 @@ func TestThreadsStartedHereWakeEachOther(t *testing.T) {
 	if got := sum.Load(); got != 2000 {
 		t.Errorf("got %d, want 2000", got)
 	}
+}
+
+// The end of its context interrupts a thread of any kind, if it is asked for: before it waits first, while it waits, and when it only asks.
+func TestTheEndOfItsContextInterruptsAThread(t *testing.T) {
+	eachKind(t, func(t *testing.T, b vthread.Builder) {
+		ways := map[string]func(end func()) error{
+			"before it waits": func(end func()) error { end(); return vthread.Sleep(time.Hour) },
+			"while it waits": func(end func()) error {
+				time.AfterFunc(time.Millisecond, end)
+				return vthread.Sleep(time.Hour)
+			},
+			"while it parks": func(end func()) error {
+				time.AfterFunc(time.Millisecond, end)
+				for !vthread.Current().IsInterrupted() {
+					vthread.Park()
+				}
+				return vthread.ErrInterrupted
+			},
+			"when it asks": func(end func()) error {
+				end()
+				for !vthread.Interrupted() {
+					runtime.Gosched()
+				}
+				return vthread.ErrInterrupted
+			},
+		}
+		for name, f := range ways {
+			ctx, cancel := context.WithCancel(t.Context())
+			b.Context, b.InterruptOnDone = ctx, true
+			var err error
+			start(b, func() { err = f(cancel) }).Join()
+			if err != vthread.ErrInterrupted {
+				t.Errorf("%s: got %v, want that it was interrupted", name, err)
+			}
+			cancel()
+			b.InterruptOnDone = false
+			start(b, func() { err = vthread.Sleep(time.Millisecond) }).Join()
+			if err != nil {
+				t.Errorf("not asked for: got %v", err)
+			}
+		}
+		// A thread whose context has no end, and one that ends first.
+		b.Context, b.InterruptOnDone = context.Background(), true
+		start(b, func() { vthread.Sleep(time.Microsecond) }).Join()
+		ctx, cancel := context.WithCancel(t.Context())
+		b.Context = ctx
+		th := start(b, func() { vthread.Sleep(time.Microsecond) })
+		th.Join()
+		cancel()
+		time.Sleep(time.Millisecond)
+		if th.IsInterrupted() {
+			t.Error("a thread that has ended was interrupted")
+		}
+	})
 }

@@ -49,6 +49,7 @@ type rare struct {
 		attachment any             // of the scheduler
 		context    context.Context // see [Thread.Context]
 		cancel     context.CancelCauseFunc
+		unheed     func() bool // ends what [body.Heed] has begun
 	}
 }
 
