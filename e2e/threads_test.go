@@ -143,7 +143,7 @@ func TestABucketLeadsToExamplesAndAThread(t *testing.T) {
 	})
 	b.step("a thread that ends", func() {
 		// A request lives for milliseconds: the newest one that events tell of has ended, or will soon.
-		newest := `fetch("api/v1/processes/" + ` + fmt.Sprint(pid) + ` + "/dump?filter=scope~requests").then(r => r.json()).then(d => { const e = d.groups.flatMap(g => g.examples ?? [])[0]; if (e) location.hash = "#process=` + fmt.Sprint(pid) + `&thread=" + e.id; })`
+		newest := `fetch("api/v1/processes/" + ` + fmt.Sprint(pid) + ` + "/dump?filter=scope~GET").then(r => r.json()).then(d => { const e = d.groups.flatMap(g => g.examples ?? [])[0]; if (e) location.hash = "#process=` + fmt.Sprint(pid) + `&thread=" + e.id; })`
 		b.until("a request that has ended, and what it did", `(document.querySelector("#thread .ended") && document.querySelector("#thread .happened tr[data-kind=thread-end]")) || (document.querySelector("#thread .ended") || !location.hash.includes("thread=") ? (`+newest+`, false) : false)`)
 	})
 	if bad := b.complaints(); len(bad) > 0 {
