@@ -113,6 +113,13 @@ func TestUnknownWaitsMayHaveABound(t *testing.T) {
 			}
 		}
 	}
+	for want, w := range map[string]Wait{
+		"": {Unknown: 2}, " for less than 9ns": {Unknown: 2, Within: 9}, " for up to 9ns": {Max: 5, Unknown: 1, Within: 9}, " for up to 5ns or ?": {Max: 5, Unknown: 1},
+	} {
+		if got := w.upTo(2, time.Duration.String); got != want {
+			t.Errorf("%+v: got %q, want %q", w, got, want)
+		}
+	}
 	for d, want := range map[time.Duration]time.Duration{0: 0, 7: 7, 99: 99, 101: 110, 3039 * time.Millisecond: 3100 * time.Millisecond, time.Minute + 1: time.Minute + time.Second, 2 * time.Hour: 2 * time.Hour, 2*time.Hour + 1: 2*time.Hour + time.Minute} {
 		if got := roundUp(d); got != want {
 			t.Errorf("%v rounded up: got %v, want %v", d, got, want)

@@ -275,8 +275,11 @@ func (t *Task) start(me *Task, b Birth, here bool) error {
 	if Simulating() {
 		startSeen(t)
 	}
-	fj, _ := t.sched.(*ForkJoin)
-	if here = here && fj != nil; here {
+	var fj *ForkJoin
+	if here {
+		fj, here = t.sched.(*ForkJoin)
+	}
+	if here {
 		fj.tally.starts.Add(1)
 	} else if err := t.submit(me); err != nil {
 		endSeen(t)

@@ -61,7 +61,7 @@ type Builder struct {
 	// of the calling thread's.
 	Context context.Context
 
-	// InterruptOnDone says that the thread is interrupted when Context, which must be set then, ends.
+	// InterruptOnDone says that the thread is interrupted when Context ends, if that is set.
 	InterruptOnDone bool
 
 	// Labels are profiler labels of the thread (as those of runtime/pprof), beside those that it has from the calling thread's Labels,
@@ -256,7 +256,7 @@ func (b *Builder) equip(t *Thread) {
 	}
 	r.onPanic = b.OnPanic
 	r.parent = b.Context
-	if b.InterruptOnDone && b.Context.Done() != nil {
+	if b.InterruptOnDone && b.Context != nil && b.Context.Done() != nil {
 		t.task.HeedLater()
 	}
 	if len(b.Labels) > 0 {

@@ -147,15 +147,13 @@ func TestWhatIsStartedHereHasNoLabelsOfItsCaller(t *testing.T) {
 
 // Many goroutines start threads here at a time, which meet others of carriers.
 func TestThreadsStartedHereWakeEachOther(t *testing.T) {
-	if fj := sched.Default(); fj != nil {
-		before := fj.Stats().Figures
-		defer func() {
-			after := fj.Stats().Figures
-			if s, e := after[flight.FigureStarts]-before[flight.FigureStarts], after[flight.FigureEnds]-before[flight.FigureEnds]; s != e || s < 2000 {
-				t.Errorf("the figures have %d more starts and %d more ends, want as many, and 2,000 at least", s, e)
-			}
-		}()
-	}
+	before := sched.Default().Stats().Figures
+	defer func() {
+		after := sched.Default().Stats().Figures
+		if s, e := after[flight.FigureStarts]-before[flight.FigureStarts], after[flight.FigureEnds]-before[flight.FigureEnds]; s != e || s < 2000 {
+			t.Errorf("the figures have %d more starts and %d more ends, want as many, and 2,000 at least", s, e)
+		}
+	}()
 	var sum atomic.Int64
 	done := make(chan struct{})
 	for range 20 {
