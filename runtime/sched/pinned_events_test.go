@@ -491,7 +491,8 @@ func starvedEvents(t *testing.T, r *flight.Reader, threads map[flight.ThreadID]*
 	return evs
 }
 
-// The watchdog must not add carriers while threads wait for a lock of the scheduler's own.
+// The watchdog must not add carriers while threads wait for a lock of the scheduler's own, even if others
+// compute meanwhile.
 func TestWaitsForLocksOfTheSchedulersDoNotCountAsBlocking(t *testing.T) {
 	if !coro.SharedLookout().Sees() || flight.Default() == nil {
 		t.Skip("goroutines cannot be looked at here")
@@ -508,13 +509,20 @@ func TestWaitsForLocksOfTheSchedulersDoNotCountAsBlocking(t *testing.T) {
 	}
 	looked(3)
 	waiting := b.Start(func() {})
-	looked(20)
-	carriers, state := figure(fj, flight.FigureCarriers), th.State()
+	var over atomic.Bool
+	go func() {
+		for !over.Load() {
+		}
+	}()
+	looked(60)
+	over.Store(true)
+	carriers, state, done := figure(fj, flight.FigureCarriers), th.State(), waiting.State() == flight.StateDone
 	unlock()
 	th.Join()
 	waiting.Join()
 	there.Join()
-	if carriers != 1 || state != flight.StateMounted {
-		t.Errorf("got %d carriers and a thread that is %v, want one and mounted", carriers, state)
+	if carriers != 1 || state != flight.StateMounted || done {
+		t.Errorf("got %d carriers, a thread that is %v, and another that is done: %t; want one, mounted, and false",
+			carriers, state, done)
 	}
 }

@@ -14,7 +14,8 @@ import (
 //	K1  The time between two looks counts if the thread executed, or was preempted, at both. It is at
 //	    most the processor time that its OS thread spent meanwhile. If the OS thread changed, it is at
 //	    most the processor time of the process, and one slice of Go's scheduler.
-//	K2  A thread that waits, or that is ready after a wait, does not compute. Its sum starts again at 0.
+//	K2  A thread that waits, or that is ready after a wait, does not compute. Its sum starts again at 0,
+//	    unless it waits for this package or the garbage collector: that time does not count.
 //	K3  Where OS threads have no readable clock, the time between looks counts.
 type work struct {
 	thread  *Task
@@ -44,12 +45,17 @@ func (k *work) see(t *Task, g uintptr, now flight.Ticks) coro.Doing {
 	if len(chain) > 0 {
 		in := chain[len(chain)-1].G()
 		var pcs [maxOurs]uintptr
-		_, doing = blocksAt(in, pcs[:])
+		var n int
+		n, doing = coro.SharedLookout().Look(in, pcs[:])
 		switch doing {
 		case coro.DoingWork:
 			last.engaged, last.os = true, markCPUOf(coro.OSThread(in))
+		case coro.DoingWait:
+			if waitsForOurs(pcs[:n]) {
+				doing = coro.DoingWork
+			}
 		case coro.DoingReady:
-			n, _ := coro.Frames(in, pcs[:])
+			n, _ = coro.Frames(in, pcs[:])
 			if last.engaged = wasPreempted(pcs[:n]); !last.engaged {
 				doing = coro.DoingWait
 			}
