@@ -24,6 +24,14 @@ func Use(t testing.TB, o Options) {
 	})
 }
 
+// Occupy lets a helper do nothing else until free is called.
+func Occupy() (free func()) {
+	taken, over := make(chan struct{}), make(chan struct{})
+	theEngine().helpers.submit(&op{call: func() { close(taken); <-over }}, false)
+	<-taken
+	return func() { close(over) }
+}
+
 // Executed is how many operations the ring and the helpers have executed.
 func Executed() (ring, helpers uint64) {
 	e := theEngine()

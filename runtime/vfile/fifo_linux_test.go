@@ -87,6 +87,28 @@ func TestAnInterruptEndsTheOpeningOfAFIFO(t *testing.T) {
 	})
 }
 
+// Whether it is a FIFO must be found out first, by a helper. A thread that is interrupted before there was one
+// must not open what may wait without end.
+func TestAnInterruptEndsAnOpeningThatWaitsForAHelper(t *testing.T) {
+	vfile.Use(t, vfile.Options{Way: vfile.Helpers, Helpers: 1})
+	free := vfile.Occupy()
+	name := fifo(t)
+	var err error
+	th := vthread.Start(func() { _, err = vfile.Open(name) })
+	awaitParked(t, th)
+	if err := th.Interrupt(); err != nil {
+		t.Fatal(err)
+	}
+	free()
+	if err := th.Join(); err != nil {
+		t.Fatal(err)
+	}
+	var path *os.PathError
+	if !errors.Is(err, sched.ErrInterrupted) || !errors.As(err, &path) || path.Op != "open" || path.Path != name {
+		t.Errorf("got %v, want %v", err, sched.ErrInterrupted)
+	}
+}
+
 func TestAnEarlierInterruptEndsTheOpeningOfAFIFOAndOfNothingElse(t *testing.T) {
 	file := write(t, pattern(10))
 	eachWay(t, func(t *testing.T, _ vfile.Options) {

@@ -1,6 +1,7 @@
 package vfile
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -94,6 +95,9 @@ func OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
 // openByHelper opens a file on a helper. One that may wait for its other side has a goroutine of its own, which an interrupt releases.
 func openByHelper(name string, flag int, perm fs.FileMode) (*File, error) {
 	info, err := Stat(name)
+	if errors.Is(err, errInterrupted) { // and so it is not known whether it may wait without end
+		return nil, &os.PathError{Op: "open", Path: name, Err: errInterrupted}
+	}
 	waits := err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice) != 0
 	if !waits {
 		return wrapped(outside(name, false, func() (*os.File, error) { return os.OpenFile(name, flag, perm) }))
