@@ -172,7 +172,14 @@ func (p *process) readMany(spans []span) {
 }
 
 // A vector is what the kernel is told to read, and to where.
-type vector struct{ local, remote [maxVector]syscall.Iovec }
+type vector struct {
+	local  [maxVector]syscall.Iovec
+	remote [maxVector]remoteVector
+}
+
+// A remoteVector is an iovec of another process. Of this one, too, no address may be a pointer to Go: what it
+// points to may be free.
+type remoteVector struct{ base, len uintptr }
 
 var vectors = sync.Pool{New: func() any { return new(vector) }}
 
@@ -191,8 +198,7 @@ func (p *process) vectored(spans []span) (int, error) {
 			continue
 		}
 		local[i] = syscall.Iovec{Base: &spans[i].to[0], Len: uint64(len(spans[i].to))}
-		*(*uintptr)(unsafe.Pointer(&remote[i].Base)) = uintptr(spans[i].address)
-		remote[i].Len = uint64(len(spans[i].to))
+		remote[i] = remoteVector{uintptr(spans[i].address), uintptr(len(spans[i].to))}
 	}
 	n, _, errno := syscall.Syscall6(sysProcessVMReadv, uintptr(p.pid), uintptr(unsafe.Pointer(&v.local)), uintptr(len(spans)),
 		uintptr(unsafe.Pointer(&v.remote)), uintptr(len(spans)), 0)
