@@ -122,6 +122,8 @@ func (o LookOptions) Take(ctx context.Context, src Source) (*Look, error) {
 
 // unrecorded reads a look of a source without a recorder.
 func (o LookOptions) unrecorded(ctx context.Context, src Source, needs need, l *Look) (err error) {
+	began := l.Taken
+	src = looked(src)
 	if needs&needThreads != 0 {
 		if l.Snapshot, err = Take(ctx, src, o.Snapshot); err != nil {
 			return err
@@ -136,7 +138,7 @@ func (o LookOptions) unrecorded(ctx context.Context, src Source, needs need, l *
 		}
 		l.miss(l.Waits.Incomplete)
 	}
-	l.Took = time.Since(l.Taken)
+	l.Took = time.Since(began)
 	return nil
 }
 

@@ -30,6 +30,21 @@ type Source interface {
 	Lost() flight.Lost
 }
 
+// A Living is a [Source] that is read as a whole: Look reads it, and returns what it saw. That is to be
+// used no more after the next look.
+type Living interface {
+	Source
+	Look() Source
+}
+
+// looked returns what a new look at a source sees; the source itself if it is read piece by piece.
+func looked(src Source) Source {
+	if l, ok := src.(Living); ok {
+		return l.Look()
+	}
+	return src
+}
+
 // A Moment is a [Source] that is no present of a process, but a moment of a recording.
 type Moment interface {
 	Source

@@ -61,6 +61,17 @@ type EventField struct {
 // ErrNoEvents says that a source does not know what happened.
 var ErrNoEvents = fmt.Errorf("what happened is not known")
 
+// UnknownThreadEvents is what is told of a thread where a source does not know what happened: no event, and
+// that they are not known.
+func UnknownThreadEvents(src Source, id flight.ThreadID) *ThreadEvents {
+	now := time.Now()
+	p := processOf(src, now)
+	return &ThreadEvents{
+		Format: ThreadEventsFormat, Process: p, Taken: now, AsOf: p.LastSeen, ID: id, Whole: p.LastSeen,
+		Incomplete: []string{ErrNoEvents.Error() + ": the process has no recorder"}, Events: []ThreadEvent{}, Stacks: []Stack{},
+	}
+}
+
 // TakeThreadEvents reads what is still known of what a thread did: from the rings of a process, or from a recording up to its moment. Of the events it tells the
 // newest, at most so many; 0 means [UsualEvents]. A thread that has ended is no error, nor is one of which nothing is known. The error is that of [Take], or
 // [ErrNoEvents].

@@ -20,6 +20,8 @@ type goroutine struct {
 	noRoom         bool // there are too many distinct stacks
 	moved          bool // its stack could not be read: it ran between the looks at it
 	since          int64
+	marked         int64 // when the garbage collector met it in this wait; 0: it has not
+	still          bool  // it has not run since the look before
 	madeAt, starts uint64
 	labels         uint64
 	stack          flight.StackID // 0: none
@@ -37,6 +39,7 @@ const (
 //	G1  A goroutine and the top of its stack count if it is the same afterwards: stack, place, status, id, and the counter of its switches. Else it is read again, a little later.
 //	G2  One that waits, or is in a call of the kernel's, has frame pointers. One that was stopped on its way may have been anywhere in a function: the sizes of frames tell.
 //	G3  Nothing tells the stack of one that executes, but for its OS thread's registers, which a core file has.
+//	G4  What the look before found of a goroutine holds as long as it is in the same wait (see [still]).
 func (p *program) walk(pause func(time.Duration)) ([]goroutine, error) {
 	left, err := p.addresses()
 	if err != nil {
@@ -44,7 +47,7 @@ func (p *program) walk(pause func(time.Duration)) ([]goroutine, error) {
 	}
 	slices.Sort(left)
 	left = slices.Compact(left)
-	all := make([]goroutine, 0, min(len(left), 1<<16))
+	all := make([]goroutine, 0, min(len(left), 1<<18))
 	w := goroutineReader{program: p}
 	for try := 1; len(left) > 0; try++ {
 		var again []uint64
@@ -63,8 +66,26 @@ func (p *program) walk(pause func(time.Duration)) ([]goroutine, error) {
 			pause(time.Millisecond << try)
 		}
 	}
-	slices.SortFunc(all, func(a, b goroutine) int { return cmp.Compare(a.id, b.id) })
-	return slices.CompactFunc(all, func(a, b goroutine) bool { return a.id == b.id }), nil
+	if p.living {
+		p.keep(all)
+	}
+	return byID(all), nil
+}
+
+// byID returns goroutines in the order of their ids, each once.
+func byID(all []goroutine) []goroutine {
+	order := make([]struct{ id, i uint64 }, len(all)) // which are smaller
+	for i := range all {
+		order[i].id, order[i].i = all[i].id, uint64(i)
+	}
+	slices.SortFunc(order, func(a, b struct{ id, i uint64 }) int { return cmp.Compare(a.id, b.id) })
+	sorted := make([]goroutine, 0, len(all))
+	for _, o := range order {
+		if n := len(sorted); n == 0 || sorted[n-1].id != o.id {
+			sorted = append(sorted, all[o.i])
+		}
+	}
+	return sorted
 }
 
 // there reports whether it is one, and has not ended.
@@ -98,6 +119,10 @@ func (w *goroutineReader) read(at []uint64) []goroutine {
 		g := goroutine{at: at[i]}
 		if b := w.gs.before(i); b != nil {
 			w.fill(&g, b)
+			if w.recall(&g) {
+				w.batch = append(w.batch, g)
+				continue
+			}
 			if sp, _, _, hi, ok := w.place(&g, b); ok {
 				w.tops.plan(sp, hi)
 				w.which = append(w.which, i)
@@ -106,6 +131,9 @@ func (w *goroutineReader) read(at []uint64) []goroutine {
 			}
 		}
 		w.batch = append(w.batch, g)
+	}
+	if len(w.which) == 0 && w.registers == nil {
+		return w.batch
 	}
 	w.tops.read(w.space)
 	w.waits()
@@ -122,7 +150,7 @@ func (w *goroutineReader) read(at []uint64) []goroutine {
 	w.gs.readAgain(w.space)
 	for i := range w.batch {
 		g := &w.batch[i]
-		if (g.stack != 0 || g.noRoom) && !w.same(g, w.gs.before(i), w.gs.after(i)) {
+		if !g.still && (g.stack != 0 || g.noRoom) && !w.same(g, w.gs.before(i), w.gs.after(i)) {
 			g.stack, g.noRoom, g.moved = 0, false, true
 		}
 		if g.moved {
@@ -139,7 +167,8 @@ func (w *goroutineReader) fill(g *goroutine, b []byte) {
 		return // not one yet
 	}
 	g.id, g.status, g.reason = le.Uint64(b[l.gID:]), le.Uint32(b[l.gStatus:])&^statusScan, b[l.gReason]
-	g.since, g.madeAt, g.starts = int64(le.Uint64(b[l.gSince:])), le.Uint64(b[l.gMadeAt:]), le.Uint64(b[l.gStart:])
+	g.marked, g.madeAt, g.starts = int64(le.Uint64(b[l.gSince:])), le.Uint64(b[l.gMadeAt:]), le.Uint64(b[l.gStart:])
+	g.since = g.marked
 	// Go measures how long each eighth goroutine waits for a lock: then it knows since when.
 	if began := int64(le.Uint64(b[l.gStamp:])); began > 0 && b[l.gTracking] == 1 && g.status == statusWaiting && (g.since == 0 || began < g.since) {
 		g.since = began

@@ -67,7 +67,10 @@ type Goroutines struct {
 	hidden  map[uint64]bool         // by the function that a goroutine begins with: whether it is the runtime's own
 }
 
-var _ dump.Source = (*Goroutines)(nil)
+var (
+	_ dump.Living = (*Goroutines)(nil)
+	_ dump.Living = seen{}
+)
 
 // FlightReader returns nil: there is no recorder.
 func (s *Goroutines) FlightReader() *flight.Reader { return nil }
@@ -89,15 +92,31 @@ func (s *Goroutines) Process() flight.Process {
 // Kind returns "goroutine".
 func (s *Goroutines) Kind() string { return "goroutine" }
 
-// Scopes takes a new look at the process, and returns the scopes that its goroutines have. Its error matches [flight.ErrIncomplete]. It blocks for about 3 s for a million goroutines.
-func (s *Goroutines) Scopes() ([]flight.ScopeRow, error) {
-	err := s.look()
-	scopes, more := s.Source.Scopes()
-	if err == nil {
-		err = more
+// Scopes takes a new look at the process, and returns the scopes that its goroutines have. Its error
+// matches [flight.ErrIncomplete]. It blocks for about 3 s for a million goroutines.
+func (s *Goroutines) Scopes() ([]flight.ScopeRow, error) { return s.Look().Scopes() }
+
+// Look takes a new look at the process, and returns what it saw, whose Scopes takes no other. It is to be
+// used no more after the next look. Look blocks as Scopes does.
+func (s *Goroutines) Look() dump.Source { return seen{s, s.look()} }
+
+// A seen is what a look saw.
+type seen struct {
+	*Goroutines
+	err error // of the look
+}
+
+func (s seen) Look() dump.Source { return s }
+
+func (s seen) Scopes() ([]flight.ScopeRow, error) {
+	scopes, err := s.Source.Scopes()
+	if s.err != nil {
+		err = s.err
 	}
 	return scopes, err
 }
+
+func (s seen) WaitsSource() dump.WaitsSource { return goroutineWaits{s} }
 
 // Threads visits the goroutines. Its error matches [flight.ErrIncomplete] if something is missing.
 func (s *Goroutines) Threads(ctx context.Context, visit func([]flight.ThreadRow)) (torn int, err error) {
@@ -124,7 +143,7 @@ func newGoroutines(s space, o GoroutineOptions) (*Goroutines, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Goroutines{program: p, pause: time.Sleep, options: o, places: map[uint64]flight.Frame{}, hidden: map[uint64]bool{}}
+	out := &Goroutines{program: p, pause: time.Sleep, options: o, reasons: map[flight.StackID]string{}, places: map[uint64]flight.Frame{}, hidden: map[uint64]bool{}}
 	out.process.GoVersion = p.version
 	out.show(roster.New(out.process, time.Now()))
 	return out, nil
@@ -138,7 +157,9 @@ func (s *Goroutines) miss(what string) { s.missing = append(s.missing, what) }
 func (s *Goroutines) look() error {
 	out := roster.New(s.process, time.Now())
 	s.show(out)
-	s.program.stacks, s.reasons = newStackTable(s.program.module), map[flight.StackID]string{}
+	if s.program.forget() {
+		s.reasons = map[flight.StackID]string{}
+	}
 	all, err := s.program.walk(s.pause)
 	if err != nil {
 		return fmt.Errorf("%w: %w", flight.ErrIncomplete, err)
@@ -305,7 +326,10 @@ func (s *Goroutines) scopes(all []goroutine, b *goroutines.Builder) func(i int) 
 			return 0
 		}
 	}
-	t := creators{s: s, all: all, known: make([]flight.ScopeIndex, len(all)), sites: []uint64{0}, above: []flight.ScopeIndex{0}}
+	t := creators{s: s, all: all, ids: make([]uint64, len(all)), known: make([]flight.ScopeIndex, len(all)), sites: []uint64{0}, above: []flight.ScopeIndex{0}}
+	for i := range all {
+		t.ids[i] = all[i].id
+	}
 	return t.scope
 }
 
@@ -322,6 +346,7 @@ func packageOf(function string) string {
 type creators struct {
 	s     *Goroutines
 	all   []goroutine
+	ids   []uint64            // of all, sorted
 	known []flight.ScopeIndex // of goroutines, plus 1; 0: not yet
 
 	// By scope.
@@ -340,15 +365,7 @@ func (t *creators) scope(i int) flight.ScopeIndex {
 		}
 		t.known[i] = 1 // of what lies: a circle ends here
 		chain = append(chain, i)
-		parent, ok := slices.BinarySearchFunc(t.all, t.all[i].parent, func(g goroutine, id uint64) int {
-			switch {
-			case g.id < id:
-				return -1
-			case g.id > id:
-				return 1
-			}
-			return 0
-		})
+		parent, ok := slices.BinarySearch(t.ids, t.all[i].parent)
 		if !ok {
 			break
 		}

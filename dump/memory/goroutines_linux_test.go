@@ -390,6 +390,61 @@ func TestStacksOfGoroutinesThatSwitchAreNeverMixed(t *testing.T) {
 	}
 }
 
+// A look takes over what the look before has found of goroutines that have not run since. While the process
+// stands still, one that takes over nothing must see the same.
+func TestALookTakesOverWhatIsStillSo(t *testing.T) {
+	p := startPlain(t, childtest.Build(t, "./fixtures/plain"), "-nap", "-collect")
+	src, err := AttachGo(p.pid, GoroutineOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	process, err := os.FindProcess(p.pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, fresh := 0, 0
+	for i := range 40 {
+		tell(t, src) // what is taken over is of a moment at which it ran
+		time.Sleep(time.Duration(i%3) * time.Millisecond)
+		process.Signal(syscall.SIGSTOP)
+		for deadline := time.Now().Add(time.Minute); src.Process().Status != flight.StatusStopped; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("it does not stop")
+			}
+		}
+		got := tell(t, src)
+		whole, err := AttachGo(p.pid, GoroutineOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := tell(t, whole)
+		whole.Close()
+		process.Signal(syscall.SIGCONT)
+		if len(got) != len(want) {
+			t.Fatalf("got %d goroutines, want %d", len(got), len(want))
+		}
+		for id, g := range want {
+			if got[id] != g {
+				t.Fatalf("goroutine %d: got\n%+v\nwant\n%+v", id, got[id], g)
+			}
+		}
+		if !slices.Equal(src.waits, whole.waits) {
+			t.Fatalf("they wait for\n%v\nwant\n%v", src.waits, whole.waits)
+		}
+		over += src.program.recalled
+		fresh += len(got) - src.program.recalled
+		for _, g := range got {
+			if !strings.Contains(g.Stack, "main.blackFirst") {
+				over-- // it waits for ever
+			}
+		}
+	}
+	if over < 20 || fresh < 1000 {
+		t.Errorf("%d goroutines were taken over, and %d not: what is tested?", over, fresh)
+	}
+}
+
 func TestAProcessWhoseGoroutinesCannotBeReadTellsWhy(t *testing.T) {
 	c := exec.Command("sleep", "60")
 	if err := c.Start(); err != nil {
@@ -557,4 +612,37 @@ func TestTheGoroutineThatPanicsIsInTheCore(t *testing.T) {
 		}
 	}
 	t.Error("nobody panics")
+}
+
+// How long a look takes at the goroutines of a process, after one that it can take over from; and all that a
+// follower makes of it.
+func BenchmarkLooks(b *testing.B) {
+	pid, err := strconv.Atoi(os.Getenv("VTSCOPE_PID"))
+	if err != nil {
+		b.Skip("VTSCOPE_PID names no process to look at")
+	}
+	src, err := AttachGo(pid, GoroutineOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer src.Close()
+	src.Look()
+	b.Run("look", func(b *testing.B) {
+		for b.Loop() {
+			src.Look()
+		}
+	})
+	b.Run("whole", func(b *testing.B) {
+		for b.Loop() {
+			src.program.known = nil
+			src.Look()
+		}
+	})
+	b.Run("findings", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := dump.TakeLook(b.Context(), src); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

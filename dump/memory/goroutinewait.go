@@ -149,10 +149,11 @@ func (s *Goroutines) channels(all map[flight.Blocker]bool) (rows []flight.Blocke
 	return rows
 }
 
-// WaitsSource returns the goroutines by what each waits for: its Scopes takes a new look, too. Channels, locks and other things have their addresses; who holds them Go does not note.
-func (s *Goroutines) WaitsSource() dump.WaitsSource { return goroutineWaits{s} }
+// WaitsSource returns the goroutines of the newest look by what each waits for. Channels, locks and other
+// things have their addresses; who holds them Go does not note.
+func (s *Goroutines) WaitsSource() dump.WaitsSource { return goroutineWaits{seen{s, nil}} }
 
-type goroutineWaits struct{ *Goroutines }
+type goroutineWaits struct{ seen }
 
 func (w goroutineWaits) Threads(ctx context.Context, visit func([]flight.ThreadRow)) (torn int, err error) {
 	return w.Goroutines.Threads(ctx, func(rows []flight.ThreadRow) {

@@ -23,6 +23,11 @@ type program struct {
 	lists   []uint64 // addresses of runtime.allgs, and of copies of it
 	reasons []string // runtime.waitReasonStrings
 
+	living   bool    // there will be more looks
+	known    []still // of the look before, by address
+	recalled int     // by the newest look
+	whole    int     // words of the stacks that the newest whole look found; 0: none was taken
+
 	// registers returns those of an OS thread that stands still; nil if none does.
 	registers func(tid int) (r registers, ok bool)
 	arm       bool
