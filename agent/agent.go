@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -26,13 +27,17 @@ type Options struct {
 	Files    []string      // recordings and incident bundles: their processes are shown as they were
 	NoLocal  bool          // follow no process of this machine
 	Remotes  []Remote      // agents whose processes are shown too; the agent closes their clients
-	PIDs     []int         // follow only these processes; none: all
+	PIDs     []int         // follow only these processes; none: all. Of one without a recorder it follows the goroutines
 	Prefer   int           // the process that a client gets which asks for none; 0: the one with most threads
 	Interval time.Duration // between two looks at a process; 0: one second, at least 50 ms
 	Points   int           // of the time line of each process; 0: 600, at most 3,600
 	Gone     int           // processes kept after they ended, the newest; 0: 8
 	Hosts    []string      // names besides loopback that a request's Host may have; [access.Options] has them too
 	Clients  int           // websockets at a time; 0: 100
+
+	// Goroutines follows all Go programs of this user that have no recorder, too: their goroutines, which it
+	// reads in their memory. It spends at most 2 % of a processor on each. On Linux.
+	Goroutines bool
 
 	MaxGroups int // groups of threads that a snapshot keeps, more are only counted; 0: 5,000
 	// Above these, of the process that the agent is in, it does without one thing after the other, and says so: [Cost]. 0: no limit.
@@ -150,6 +155,7 @@ type Agent struct {
 	dumps   chan struct{} // held while the HTTP interface takes a snapshot
 	bundles chan struct{} // held while it takes a bundle
 
+	searched   time.Time     // for Go programs, last; of run alone
 	recordings chan struct{} // held while it records
 	opening    sync.Mutex    // held while a bundle becomes one of the processes
 
@@ -253,6 +259,7 @@ func (a *Agent) discover() {
 		return
 	}
 	found, errs := flight.List(a.options.Dirs...)
+	defer a.discoverGoroutines(found)
 	for _, err := range errs {
 		a.warnOnce(err.Error())
 	}
@@ -390,6 +397,17 @@ func (a *Agent) find(name string) *follower {
 	return chosen
 }
 
+// shows is how much there is to see of a process: threads are more than any number of goroutines.
+func (v *view) shows() int {
+	if v.from.plain() {
+		return v.row.Threads - math.MaxInt/2
+	}
+	if v.row.Threads == 0 {
+		return math.MinInt // its goroutines are more
+	}
+	return v.row.Threads
+}
+
 // choose returns the follower for a client that names no process: the preferred one, else the living one
 // with most threads, else the newest. It returns nil if there is none.
 func (a *Agent) choose() *follower {
@@ -398,7 +416,7 @@ func (a *Agent) choose() *follower {
 		if a.options.Prefer != 0 && v.row.PID == a.options.Prefer {
 			return v.from
 		}
-		if chosen == nil || v.row.Gone == 0 && v.row.Threads > chosen.row.Threads {
+		if chosen == nil || v.row.Gone == 0 && v.shows() > chosen.shows() {
 			chosen = v
 		}
 	}

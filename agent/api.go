@@ -308,8 +308,8 @@ func (a *Agent) serveFindings(w http.ResponseWriter, r *http.Request, q *ask) er
 	if err != nil {
 		return err
 	}
-	return a.withReader(w, r, q, "findings", func(ctx context.Context, turn *turn, r *flight.Reader) (toJSON, toText func(io.Writer) error, err error) {
-		now, err := dump.TakeLook(ctx, r)
+	return a.ofPresent(w, r, q, "findings", func(ctx context.Context, turn *turn, src dump.Source) (toJSON, toText func(io.Writer) error, err error) {
+		now, err := dump.TakeLook(ctx, src)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -318,7 +318,7 @@ func (a *Agent) serveFindings(w http.ResponseWriter, r *http.Request, q *ask) er
 		case status == dump.StatusRunning:
 			before = now
 			if err = turn.pause(ctx, cmp.Or(q.growth, usualGrowth)); err == nil {
-				now, err = dump.TakeLook(ctx, r)
+				now, err = dump.TakeLook(ctx, src)
 			}
 			if err != nil {
 				return nil, nil, err
@@ -335,8 +335,19 @@ func (a *Agent) serveFindings(w http.ResponseWriter, r *http.Request, q *ask) er
 	})
 }
 
-// withReader answers with a document that is made of a flight file; of a bundle, with the one that is in it.
+// withReader is ofPresent for what a flight file alone has.
 func (a *Agent) withReader(w http.ResponseWriter, r *http.Request, q *ask, part string, take func(context.Context, *turn, *flight.Reader) (toJSON, toText func(io.Writer) error, err error)) error {
+	return a.ofPresent(w, r, q, part, func(ctx context.Context, turn *turn, src dump.Source) (toJSON, toText func(io.Writer) error, err error) {
+		reader := dump.FlightReader(src)
+		if reader == nil {
+			return nil, nil, errNoRecorder
+		}
+		return take(ctx, turn, reader)
+	})
+}
+
+// ofPresent answers with a document that is made of a process as it is now; of a bundle, with the one that is in it.
+func (a *Agent) ofPresent(w http.ResponseWriter, r *http.Request, q *ask, part string, take func(context.Context, *turn, dump.Source) (toJSON, toText func(io.Writer) error, err error)) error {
 	f, err := a.named(r)
 	if err != nil {
 		return err
@@ -346,17 +357,17 @@ func (a *Agent) withReader(w http.ResponseWriter, r *http.Request, q *ask, part 
 	}
 	ctx, end := a.during(r)
 	defer end()
-	reader, err := f.flightReader()
+	src, err := f.openSource()
 	if err != nil {
 		return err
 	}
-	defer reader.Close()
+	defer src.Close()
 	turn := &turn{agent: a}
 	if err := turn.take(ctx); err != nil {
 		return err
 	}
 	defer turn.give()
-	toJSON, toText, err := take(ctx, turn, reader)
+	toJSON, toText, err := take(ctx, turn, src)
 	if err != nil {
 		return err
 	}

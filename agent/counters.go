@@ -27,6 +27,10 @@ type ringCount struct {
 
 // read renews the counters. If the rings cannot be read the old counters stay, with rates of zero.
 func (f *follower) read(now time.Time) {
+	if f.reader == nil {
+		f.rings.at, f.counted.at = now, now
+		return
+	}
 	rings, err := f.reader.Rings()
 	if err != nil {
 		f.problem = "no counters: " + err.Error()

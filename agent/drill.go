@@ -84,6 +84,9 @@ func (a *Agent) serveThreadEvents(w http.ResponseWriter, r *http.Request, q *ask
 	}
 	return a.withSource(w, r, q, func(ctx context.Context, src dump.Source) (toJSON, toText func(io.Writer) error, err error) {
 		e, err := dump.TakeThreadEvents(ctx, src, id, min(most, mostEvents))
+		if errors.Is(err, dump.ErrNoEvents) {
+			e, err = dump.UnknownThreadEvents(src, id), nil
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -113,8 +116,8 @@ func (a *Agent) serveWaits(w http.ResponseWriter, r *http.Request, q *ask) error
 	if f := a.find(r.PathValue("pid")); f != nil && f.past != nil && (q.options.Filter != nil || q.group != "") {
 		return refusal{http.StatusConflict, "this is a file, whose waits are those of all threads", "waits without filter, scope and group"}
 	}
-	return a.withReader(w, r, q, "waits", func(ctx context.Context, _ *turn, r *flight.Reader) (toJSON, toText func(io.Writer) error, err error) {
-		all, err := takeWaits(ctx, r, q)
+	return a.ofPresent(w, r, q, "waits", func(ctx context.Context, _ *turn, src dump.Source) (toJSON, toText func(io.Writer) error, err error) {
+		all, err := takeWaits(ctx, src, q)
 		if err == nil && q.top > 0 && q.format == "json" {
 			all.KeepTop(q.top)
 		}
@@ -126,7 +129,7 @@ func (a *Agent) serveWaits(w http.ResponseWriter, r *http.Request, q *ask) error
 }
 
 // takeWaits reads the waits of the threads that are meant: of all without a filter, a scope and a group.
-func takeWaits(ctx context.Context, r *flight.Reader, q *ask) (*dump.Waits, error) {
+func takeWaits(ctx context.Context, r dump.Source, q *ask) (*dump.Waits, error) {
 	if q.options.Filter == nil && q.group == "" {
 		return dump.TakeWaits(ctx, r)
 	}

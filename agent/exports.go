@@ -79,6 +79,8 @@ type exported struct {
 
 const readsTables = "it reads the tables of the flight file from outside: the process does not notice"
 
+const readsMemory = "it reads the memory of the process from outside: the process does not notice"
+
 // Ways of /dump, by groups: what an average group is of the size of JSON.
 func ofGroups(share float64) func(*exported, *ExportRow) {
 	return func(e *exported, x *ExportRow) {
@@ -187,6 +189,9 @@ func (a *Agent) exportOf(f *follower, e *exported, way *exportWay) ExportRow {
 	if way.estimate != nil {
 		way.estimate(e, &x)
 	}
+	if f.plain() {
+		x.Costs = strings.Replace(x.Costs, readsTables, readsMemory, 1)
+	}
 	switch {
 	case x.Risk != "low":
 	case x.Size >= highSize:
@@ -195,6 +200,8 @@ func (a *Agent) exportOf(f *follower, e *exported, way *exportWay) ExportRow {
 		x.Risk = "medium"
 	}
 	switch {
+	case f.plain() && way.needs != needsThreads:
+		x.Why = "the process has no recorder"
 	case f.past != nil && way.needs != needsThreads:
 		x.Why = "this is a file, and no process"
 	case way.needs == needsLife && e.view.row.Gone > 0:

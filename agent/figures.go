@@ -63,7 +63,7 @@ func (a *Agent) Figures() metrics.Figures {
 			continue // it was not looked at yet
 		}
 		out.Processes = append(out.Processes, metrics.Process{
-			Process: v.process, Key: v.row.Key, Gone: v.row.Gone > 0,
+			Process: v.process, Key: v.row.Key, Gone: v.row.Gone > 0, Goroutines: v.from.plain(),
 			At: v.counted.at, Counts: v.counted.counts, Lost: v.counted.lost, Schedulers: v.counted.schedulers, PinSites: v.counted.pins, Durable: v.counted.durable, DurableWaits: v.counted.waits, Size: v.counted.size,
 			Snapshot: v.snapshot, Findings: v.counts(), Observed: v.observed.Events, Unobserved: v.observed.Lost,
 		})

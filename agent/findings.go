@@ -144,7 +144,7 @@ func (f *follower) judge(l *dump.Look) {
 		return
 	}
 	if found := f.agent.options.Found; found != nil {
-		found(f.reader.Process(), f.lookout.found)
+		found(f.live.Process(), f.lookout.found)
 	}
 }
 

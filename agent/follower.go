@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// share is the part of a processor that snapshots of a process may use: a snapshot that was on a
+	// usualShare is the part of a processor that snapshots of a process may use: a snapshot that was on a
 	// processor for d is followed by the next no sooner than d/share after it began.
-	share = 0.25
+	usualShare = 0.25
 	// unwatched is how many intervals apart snapshots are of a process that no client looks at.
 	unwatched = 5
 	// Changes are told over compareOver, from one of the snapshots kept each compareStep.
@@ -28,11 +28,14 @@ const (
 type follower struct {
 	agent        *Agent
 	path         string
-	open         func() (*flight.Reader, error) // another reader of it
-	reader       *flight.Reader
-	live         *live            // of the reader, for looks
-	own          *flight.Recorder // nil: it is another process
-	stream       *stream          // nil: nobody observes
+	open         func() (*flight.Reader, error) // another reader of the flight file
+	openSource   func() (source, error)         // another source
+	reader       *flight.Reader                 // nil: there is no recorder
+	live         source                         // of the reader, if there is one
+	share        float64                        // of a processor, for looks
+	usualPause   time.Duration                  // between two looks, which is told if it is longer
+	own          *flight.Recorder               // nil: it is another process
+	stream       *stream                        // nil: nobody observes
 	profiler     profiler
 	past         *past  // nil: it is a process
 	at           string // the moment of recorded; "": the end
@@ -86,15 +89,38 @@ type result struct {
 	first    bool    // the look has a snapshot alone
 }
 
+// A source is what a follower reads of a process: a flight file, or memory. Its methods but Process are for one
+// goroutine at a time.
+type source interface {
+	dump.Source
+	look() dump.Source // what a new look sees, until the next
+	Close() error
+}
+
+// newFollower returns one of a flight file.
 func newFollower(a *Agent, path string, open func() (*flight.Reader, error)) (*follower, error) {
 	r, err := open()
 	if err != nil {
 		return nil, err
 	}
-	p := r.Process()
+	f := a.newFollower(path, keyOf(r, filepath.Base(path)), nil)
+	of := func(r *flight.Reader) source { return &live{Reader: r, goroutines: &f.onGoroutines} }
+	f.open, f.reader, f.live = open, r, of(r)
+	f.openSource = func() (source, error) {
+		r, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return of(r), nil
+	}
+	f.publish(r.Process())
+	return f, nil
+}
+
+// newFollower returns one that has published nothing so far.
+func (a *Agent) newFollower(path, key string, src source) *follower {
 	f := &follower{
-		agent: a, path: path, open: open, reader: r, live: &live{Reader: r},
-		key:     keyOf(r, filepath.Base(path)),
+		agent: a, path: path, key: key, live: src, share: usualShare,
 		kick:    make(chan struct{}, 1),
 		results: make(chan result, 1),
 		reading: make(chan soFar, 1),
@@ -102,11 +128,9 @@ func newFollower(a *Agent, path string, open func() (*flight.Reader, error)) (*f
 		seen:    noSurvey(),
 		lookout: lookout{options: a.options.Checks},
 	}
-	f.live.goroutines = &f.onGoroutines
 	f.mu.wake = make(chan struct{})
 	f.keeper.total = &a.meter.past
-	f.publish(p)
-	return f, nil
+	return f
 }
 
 // view returns what is known now. It does not block.
@@ -154,7 +178,7 @@ func (f *follower) run() {
 	tick := time.NewTicker(f.agent.options.Interval)
 	defer tick.Stop()
 	for now := time.Now(); ; {
-		p := f.reader.Process()
+		p := f.live.Process()
 		if isGone(p) {
 			f.end(ctx, p)
 			return
@@ -178,17 +202,17 @@ func (f *follower) run() {
 				f.begin(ctx, time.Now(), true)
 			case s := <-f.reading:
 				if f.soFar = &s; f.latest == nil {
-					f.publishSoFar(f.reader.Process())
+					f.publishSoFar(f.live.Process())
 				}
 			case res := <-f.results:
 				f.take(res)
 				if res.first && res.err == nil {
-					f.publishSoFar(f.reader.Process())
+					f.publishSoFar(f.live.Process())
 					f.began = time.Time{}
 					f.begin(ctx, time.Now(), true)
 					break
 				}
-				f.publish(f.reader.Process())
+				f.publish(f.live.Process())
 			}
 		}
 	}
@@ -209,7 +233,7 @@ func (f *follower) begin(ctx context.Context, now time.Time, soon bool) bool {
 		return false
 	}
 	f.busy, f.began = true, now
-	if f.latest == nil {
+	if f.latest == nil && f.reader != nil {
 		go func() {
 			var res result
 			res.cost = onProcessor(func() { res = f.firstLook(ctx) })
@@ -222,11 +246,14 @@ func (f *follower) begin(ctx context.Context, now time.Time, soon bool) bool {
 	go func() {
 		var res result
 		res.cost = onProcessor(func() {
-			if res.look, res.err = what.Take(ctx, f.live); res.err == nil {
-				res.filtered, res.err = f.takeFiltered(ctx, f.live)
+			began := time.Now()
+			src := f.live.look()
+			if res.look, res.err = what.Take(ctx, src); res.err == nil {
+				res.look.Snapshot.Took = time.Since(began)
+				res.filtered, res.err = f.takeFiltered(ctx, src)
 			}
 		})
-		if what.Delays && res.err == nil {
+		if what.Delays && res.err == nil && res.look.Schedulers != nil {
 			res.seen = newSurvey(res.look.Schedulers)
 		}
 		f.results <- res
@@ -261,7 +288,7 @@ func (f *follower) take(res result) {
 		f.seen = noSurvey()
 	}
 	f.seen.since(before)
-	f.pause = max(0, time.Duration(float64(res.cost)/share)+interval-1) / interval * interval
+	f.pause = max(0, time.Duration(float64(res.cost)/f.share)+interval-1) / interval * interval
 	f.lineage.add(s)
 	f.takeNotes(res.filtered)
 	f.latest, f.cost = s, res.cost
@@ -275,6 +302,11 @@ func (f *follower) end(ctx context.Context, p flight.Process) {
 		f.take(<-f.results)
 	}
 	now := time.Now()
+	if f.reader == nil { // its memory is gone with it
+		p.LastSeen = time.Now()
+		f.publish(p)
+		return
+	}
 	f.read(now)
 	f.hear(now)
 	what := f.lookFor(true)

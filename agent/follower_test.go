@@ -14,7 +14,7 @@ import (
 
 // lone is a follower that nothing runs.
 func lone(every time.Duration) *follower {
-	f := &follower{agent: &Agent{options: Options{Interval: every}, meter: newMeter()}, key: "1-1", history: timeline{most: 10}, seen: noSurvey()}
+	f := &follower{agent: &Agent{options: Options{Interval: every}, meter: newMeter()}, key: "1-1", history: timeline{most: 10}, seen: noSurvey(), share: usualShare}
 	f.mu.wake = make(chan struct{})
 	return f
 }

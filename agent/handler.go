@@ -190,6 +190,7 @@ func underPrefix(next http.Handler) http.Handler {
 
 // discoverSelf follows the process that the agent is in.
 func (a *Agent) discoverSelf() {
+	a.followGoroutines(os.Getpid(), true)
 	own := flight.Default()
 	if own == nil {
 		return // it is off, which pages say

@@ -34,8 +34,8 @@ func TestTheAgentOfTheProgramItselfRunsOnlyWhileSomebodyAsks(t *testing.T) {
 		t.Fatal("it runs before anybody has asked")
 	}
 	var list ProcessList
-	if err := json.Unmarshal(get(t, s.URL+Prefix+"api/v1/processes", 200), &list); err != nil || len(list.Processes) != 1 || list.Processes[0].Key == "" {
-		t.Fatalf("processes: %v, %+v; want this one", err, list)
+	if err := json.Unmarshal(get(t, s.URL+Prefix+"api/v1/processes", 200), &list); err != nil || len(list.Processes) != 2 || list.Processes[0].Key == "" || list.Processes[1].Kind != kindGoroutine {
+		t.Fatalf("processes: %v, %+v; want this one, and its goroutines", err, list)
 	}
 	if d, err := dump.ParseJSON(get(t, s.URL+Prefix+"api/v1/processes/"+list.Processes[0].Key+"/dump", 200)); err != nil || d.Process.PID != list.Processes[0].PID {
 		t.Errorf("dump: %v, want one of this process", err)

@@ -50,7 +50,7 @@ func TestTheAgentIsServedOverHTTP2(t *testing.T) {
 		t.Errorf("the page's program: %d", status)
 	}
 	var list ProcessList
-	if status, text := ask("GET", "api/v1/processes", nil); status != 200 || json.Unmarshal(text, &list) != nil || len(list.Processes) != 1 {
+	if status, text := ask("GET", "api/v1/processes", nil); status != 200 || json.Unmarshal(text, &list) != nil || len(list.Processes) != 2 {
 		t.Fatalf("processes: %d, %s", status, text)
 	}
 	settings := "api/v1/processes/" + list.Processes[0].Key + "/settings"

@@ -230,7 +230,8 @@ type ProgramRow struct {
 
 // A ProcessRow is one process of the picker.
 type ProcessRow struct {
-	Key     string `json:"key"` // "<pid>-<start time>"
+	Key     string `json:"key"`  // "<pid>-<start time>"
+	Kind    string `json:"kind"` // goroutine, if it is seen without a recorder; else ""
 	PID     int    `json:"pid"`
 	Program string `json:"program"`
 	Status  string `json:"status"` // running, stopped, ended, gone, unknown, recorded or unreachable

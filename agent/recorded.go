@@ -345,10 +345,9 @@ func (f *follower) source(ctx context.Context, at string) (dump.Source, func() e
 	if at != "" {
 		return nil, nil, refusal{http.StatusConflict, "at: of a process only its groups of threads are kept, and not each thread", "dump?at=… and groups/1?at=…; or a recording: vtserve run.vtr"}
 	}
-	r, err := f.open()
+	src, err := f.openSource()
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &live{Reader: r, goroutines: &f.onGoroutines}
-	return l, l.Close, nil
+	return src, src.Close, nil
 }

@@ -38,6 +38,9 @@ func (s *scheduler) newest() *telling { return &s.tellings[len(s.tellings)-1] }
 
 // hear renews what the schedulers tell. If their tables cannot be read, what was read before stays, with rates of zero.
 func (f *follower) hear(now time.Time) {
+	if f.reader == nil {
+		return
+	}
 	rows, err := f.reader.Schedulers()
 	if err != nil && len(rows) == 0 {
 		f.problem = "no figures of schedulers: " + err.Error()

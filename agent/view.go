@@ -31,7 +31,11 @@ type view struct {
 	every    time.Duration
 	pause    time.Duration
 	problem  string
-	soFar    *soFar // while there is no snapshot; nil: nothing is told
+
+	share      float64       // of a processor that snapshots may use
+	usualPause time.Duration // between two, which is told if it is longer
+
+	soFar *soFar // while there is no snapshot; nil: nothing is told
 
 	made     time.Time
 	cost     time.Duration             // processor time of the snapshot, with all that was read for it
@@ -46,7 +50,7 @@ type view struct {
 func (f *follower) newView(p flight.Process) *view {
 	v := &view{
 		from: f, process: p, snapshot: f.latest, before: f.lineage.before, befores: befores(f.lineages), rings: f.rings, observed: f.stream.observed(), told: f.told, counted: f.counted, seen: f.seen, found: f.lookout.found, history: f.history,
-		every: f.every(), pause: f.pause, problem: f.problem, soFar: f.soFar,
+		every: f.every(), pause: f.pause, share: f.share, usualPause: f.usualPause, problem: f.problem, soFar: f.soFar,
 		made: time.Now(), cost: f.cost, filtered: f.filtered, shelf: &shelf{},
 		row: ProcessRow{
 			Key: f.key, PID: p.PID, Program: p.Program, Status: p.Status.String(),
@@ -57,7 +61,10 @@ func (f *follower) newView(p flight.Process) *view {
 		v.row.Gone, v.row.Ending = p.LastSeen.UnixMilli(), p.Ending.String()
 	}
 	if v.snapshot != nil {
-		v.row.Threads = v.snapshot.Threads
+		v.row.Threads, v.row.Kind = v.snapshot.Threads, v.snapshot.Process.Kind
+	}
+	if f.plain() {
+		v.row.Kind = kindGoroutine
 	}
 	return v
 }
@@ -107,9 +114,9 @@ func (v *view) header(cost Cost, interval time.Duration) *Process {
 	if v.row.Gone == 0 {
 		p.Snapshot.Note = s.Process.Unseen
 	}
-	if v.row.Gone == 0 && v.pause > interval {
-		p.Snapshot.Note = fmt.Sprintf("a snapshot uses %v of a processor, so there is one each %v only: the agent spends at most %.0f %% of a processor on them",
-			v.cost.Round(time.Millisecond), v.pause, 100*share)
+	if v.row.Gone == 0 && v.pause > max(interval, v.usualPause) {
+		p.Snapshot.Note = fmt.Sprintf("a snapshot uses %v of a processor, so there is one each %v only: the agent spends at most %g %% of a processor on them",
+			v.cost.Round(time.Millisecond), v.pause, 100*v.share)
 	}
 	return p
 }

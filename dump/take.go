@@ -30,8 +30,7 @@ type Source interface {
 	Lost() flight.Lost
 }
 
-// A Living is a [Source] that is read as a whole: Look reads it, and returns what it saw. That is to be
-// used no more after the next look.
+// A Living is a [Source] that is read as a whole: Look reads it, and returns what it saw.
 type Living interface {
 	Source
 	Look() Source

@@ -35,7 +35,7 @@ func build(t *testing.T) (dir string) {
 			return
 		}
 		args := []string{"build", "-o", programs.dir + "/", "./cmd/vtserve", "./cmd/vtdump"}
-		for _, f := range []string{"shop", "deadlock", "trouble", "leak", "storm", "hostile", "within", "parade", "errands"} {
+		for _, f := range []string{"shop", "deadlock", "trouble", "leak", "storm", "hostile", "within", "parade", "errands", "plain"} {
 			args = append(args, "./fixtures/"+f)
 		}
 		for from, args := range map[string][]string{"..": args, "../webui/build": {"build", "-o", filepath.Join(programs.dir, "pagebuild"), "."}} {

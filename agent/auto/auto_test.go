@@ -60,8 +60,8 @@ func TestTheImportRegistersTheAgentBesidePprof(t *testing.T) {
 	if got := works(); got != "" {
 		t.Errorf("before anybody has asked, goroutines work for the agent:\n%s", got)
 	}
-	if all := processes(t, s.URL+agent.Prefix); len(all) != 1 || all[0].PID != os.Getpid() {
-		t.Errorf("processes %+v, want this one", all)
+	if all := processes(t, s.URL+agent.Prefix); len(all) != 2 || all[0].PID != os.Getpid() || all[1].Kind != "goroutine" {
+		t.Errorf("processes %+v, want this one, and its goroutines", all)
 	}
 	for _, report := range []string{"dump", "waits", "findings"} {
 		r, err := http.Get(s.URL + agent.Prefix + "api/v1/processes/" + processes(t, s.URL+agent.Prefix)[0].Key + "/" + report + "?format=text")
@@ -145,7 +145,7 @@ func TestAnAddressInTheEnvironmentIsListenedOn(t *testing.T) {
 		}
 	}
 	for _, prefix := range []string{"/", agent.Prefix} {
-		if all := processes(t, address+prefix); len(all) != 1 || all[0].PID != c.Process.Pid {
+		if all := processes(t, address+prefix); len(all) != 2 || all[0].PID != c.Process.Pid {
 			t.Errorf("processes below %s: %+v, want the child, which records in private memory", prefix, all)
 		}
 	}

@@ -23,7 +23,8 @@ type settings struct {
 	threads int
 	shop    string
 	sources
-	local bool // beside files and other agents too
+	local      bool // beside files and other agents too
+	goroutines bool // of all Go programs
 
 	incidents string // directory
 	marks     string // file
@@ -134,6 +135,10 @@ var flags = []flagRow{
 	{"connect", "AGENT", "show the processes of another agent too: HOST:PORT, unix:PATH or https://HOST:PORT, and then maybe ,token-file=FILE ,ca=FILE ,cert=FILE ,key=FILE; may be given again", func(s *settings, v string) error {
 		return s.connect(v)
 	}},
+	{"goroutines", "", "follow the goroutines of all other Go programs of this user too, which are read in their memory, unchanged and without a pause; on Linux", func(s *settings, v string) error {
+		s.goroutines = v == "true"
+		return nil
+	}},
 	{"local", "", "with --connect or a FILE: follow the processes of this machine too", func(s *settings, v string) error {
 		s.local = v == "true"
 		return nil
@@ -209,8 +214,9 @@ func parse(args []string) (*settings, error) {
 func help() string {
 	var b strings.Builder
 	b.WriteString("usage: vtserve [flags] [PID... | FILE...]\n" +
-		"Follows vtscope processes and serves a page that shows their threads, live.\n" +
-		"Without a PID it follows every vtscope process of this user, also those that start later.\n" +
+		"Follows processes and serves a page that shows their threads, live.\n" +
+		"Without a PID it follows every vtscope process of this user, also those that start later;\n" +
+		"of a PID that is any other Go program it shows the goroutines.\n" +
 		"A FILE is a recording or an incident bundle: its process is shown as it was, at its end,\n" +
 		"or as PROCESS@12s on the page.\n\n")
 	for _, row := range flags {

@@ -13,6 +13,7 @@ import (
 	"github.com/vtscope/vtscope/agent"
 	"github.com/vtscope/vtscope/agent/access"
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/memory"
 	"github.com/vtscope/vtscope/incident"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -171,9 +172,19 @@ func checkPID(pid int) error {
 	if err == nil {
 		return r.Close()
 	}
+	if errors.Is(err, flight.ErrNotVtscope) {
+		var src *memory.Goroutines
+		if src, err = memory.AttachGo(pid, memory.GoroutineOptions{}); err == nil {
+			return src.Close()
+		}
+	}
+	var denied *memory.Denied
+	if errors.As(err, &denied) {
+		return hint{fmt.Errorf("follow pid %d: %w", pid, err), denied.Try}
+	}
 	err = fmt.Errorf("follow pid %d: %w", pid, err)
 	switch {
-	case errors.Is(err, flight.ErrNoProcess), errors.Is(err, flight.ErrNotVtscope):
+	case errors.Is(err, flight.ErrNoProcess), errors.Is(err, flight.ErrNotVtscope), errors.Is(err, memory.ErrNotGo):
 		return hint{err, "vtdump, which lists the processes that can be followed"}
 	case errors.Is(err, flight.ErrPermission):
 		return hint{err, "as the user that runs the process"}

@@ -59,6 +59,8 @@ func (s *sources) connect(v string) error {
 // check refuses what cannot be done together.
 func (s *settings) checkSources() error {
 	switch {
+	case s.goroutines && len(s.pids) > 0:
+		return errors.New("--goroutines and a pid: without --goroutines the goroutines of a pid are shown, too")
 	case s.demo && len(s.pids) > 0:
 		return errors.New("--demo and a pid: choose one")
 	case len(s.redact) > 0 && len(s.files) > 0:
@@ -71,7 +73,7 @@ func (s *settings) checkSources() error {
 
 // options adds the sources to those of the agent. Without a pid and a demo, files and other agents are all that is shown.
 func (s *settings) show(o *agent.Options) error {
-	o.PIDs, o.Files = s.pids, s.files
+	o.PIDs, o.Files, o.Goroutines = s.pids, s.files, s.goroutines
 	o.NoLocal = len(s.files)+len(s.remotes) > 0 && len(s.pids) == 0 && !s.demo && !s.local
 	for _, r := range s.remotes {
 		c, err := access.NewClient(r)

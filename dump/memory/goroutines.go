@@ -45,13 +45,13 @@ type GoProcess struct {
 	Err        error // why they could not be counted, and cannot be looked at
 }
 
-// Goroutines are those of any Go program, which need not know of vtscope: they are read in its memory. It is a [dump.Source], whose Scopes takes a new look; what the other methods
-// return is of that look.
+// Goroutines are those of any Go program, which need not know of vtscope: they are read in its memory. It is
+// a [dump.Living] source, for one goroutine at a time.
 //
-// How long a goroutine waits Go notes when its garbage collector first meets it there. So it waits at least as long as is shown, and where nothing is shown that is not known.
+// How long a goroutine waits Go notes when its garbage collector first meets it there. So it waits at least
+// as long as is shown, and where nothing is shown that is not known.
 type Goroutines struct {
-	dump.Source // of the newest look
-	roster      *roster.Roster
+	*Seen // by the newest look
 
 	program *program
 	options GoroutineOptions
@@ -61,54 +61,71 @@ type Goroutines struct {
 	status  func() flight.Status
 	pause   func(time.Duration)                    // between looks at goroutines that run
 	clock   func() (now time.Duration, known bool) // that of Go programs; nil: of a core file
-	waits   []flight.Blocker                       // by the index of a row, what it waits for
 	reasons map[flight.StackID]string
 	places  map[uint64]flight.Frame // by address of a go statement
 	hidden  map[uint64]bool         // by the function that a goroutine begins with: whether it is the runtime's own
 }
 
+// Seen is what one look at goroutines saw. It is a [dump.Source] that does not change, and any number of
+// goroutines may use it, but not after the [Goroutines] are closed.
+type Seen struct {
+	dump.Source // roster
+	roster      *roster.Roster
+	of          *Goroutines
+	waits       []flight.Blocker // by the index of a row, what it waits for
+	err         error            // of the look
+}
+
 var (
 	_ dump.Living = (*Goroutines)(nil)
-	_ dump.Living = seen{}
+	_ dump.Living = (*Seen)(nil)
 )
 
-// FlightReader returns nil: there is no recorder.
-func (s *Goroutines) FlightReader() *flight.Reader { return nil }
+// Scopes takes a new look at the process, and returns the scopes that its goroutines have. Its error
+// matches [flight.ErrIncomplete]. It blocks for about 3 s for a million goroutines.
+func (s *Goroutines) Scopes() ([]flight.ScopeRow, error) { return s.See().Scopes() }
 
-// Process describes the process.
-func (s *Goroutines) Process() flight.Process {
-	p := s.process
+// Look is See.
+func (s *Goroutines) Look() dump.Source { return s.See() }
+
+// See takes a new look at the process, and returns what it saw. It blocks as Scopes does.
+func (s *Goroutines) See() *Seen {
+	s.Seen = newSeen(s)
+	s.Seen.err = s.look()
+	return s.Seen
+}
+
+func newSeen(of *Goroutines) *Seen {
+	r := roster.New(of.process, time.Now())
+	return &Seen{Source: r, roster: r, of: of}
+}
+
+// FlightReader returns nil: there is no recorder.
+func (s *Seen) FlightReader() *flight.Reader { return nil }
+
+// Process describes the process, as it is now.
+func (s *Seen) Process() flight.Process {
+	of := s.of
+	p := of.process
 	switch {
-	case s.alive == nil:
+	case of.alive == nil:
 		p.Status = flight.StatusGone
-	case !s.alive():
+	case !of.alive():
 		p.Status = flight.StatusGone
 	default:
-		p.Status, p.LastSeen = s.status(), time.Now()
+		p.Status, p.LastSeen = of.status(), time.Now()
 	}
 	return p
 }
 
 // Kind returns "goroutine".
-func (s *Goroutines) Kind() string { return "goroutine" }
+func (s *Seen) Kind() string { return "goroutine" }
 
-// Scopes takes a new look at the process, and returns the scopes that its goroutines have. Its error
-// matches [flight.ErrIncomplete]. It blocks for about 3 s for a million goroutines.
-func (s *Goroutines) Scopes() ([]flight.ScopeRow, error) { return s.Look().Scopes() }
+// Look returns s.
+func (s *Seen) Look() dump.Source { return s }
 
-// Look takes a new look at the process, and returns what it saw, whose Scopes takes no other. It is to be
-// used no more after the next look. Look blocks as Scopes does.
-func (s *Goroutines) Look() dump.Source { return seen{s, s.look()} }
-
-// A seen is what a look saw.
-type seen struct {
-	*Goroutines
-	err error // of the look
-}
-
-func (s seen) Look() dump.Source { return s }
-
-func (s seen) Scopes() ([]flight.ScopeRow, error) {
+// Scopes returns the scopes of the goroutines. Its error matches [flight.ErrIncomplete].
+func (s *Seen) Scopes() ([]flight.ScopeRow, error) {
 	scopes, err := s.Source.Scopes()
 	if s.err != nil {
 		err = s.err
@@ -116,10 +133,8 @@ func (s seen) Scopes() ([]flight.ScopeRow, error) {
 	return scopes, err
 }
 
-func (s seen) WaitsSource() dump.WaitsSource { return goroutineWaits{s} }
-
 // Threads visits the goroutines. Its error matches [flight.ErrIncomplete] if something is missing.
-func (s *Goroutines) Threads(ctx context.Context, visit func([]flight.ThreadRow)) (torn int, err error) {
+func (s *Seen) Threads(ctx context.Context, visit func([]flight.ThreadRow)) (torn int, err error) {
 	torn, err = s.Source.Threads(ctx, visit)
 	if missing := s.roster.Incomplete(); len(missing) > 0 && err == nil {
 		err = fmt.Errorf("%w: %s", flight.ErrIncomplete, strings.Join(missing, "; "))
@@ -128,7 +143,7 @@ func (s *Goroutines) Threads(ctx context.Context, visit func([]flight.ThreadRow)
 }
 
 // ThreadDetail returns who created a goroutine.
-func (s *Goroutines) ThreadDetail(index uint32) (flight.ThreadDetail, error) {
+func (s *Seen) ThreadDetail(index uint32) (flight.ThreadDetail, error) {
 	return s.roster.ThreadDetail(index)
 }
 
@@ -145,18 +160,15 @@ func newGoroutines(s space, o GoroutineOptions) (*Goroutines, error) {
 	}
 	out := &Goroutines{program: p, pause: time.Sleep, options: o, reasons: map[flight.StackID]string{}, places: map[uint64]flight.Frame{}, hidden: map[uint64]bool{}}
 	out.process.GoVersion = p.version
-	out.show(roster.New(out.process, time.Now()))
+	out.Seen = newSeen(out)
 	return out, nil
 }
 
-func (s *Goroutines) show(r *roster.Roster) { s.Source, s.roster = r, r }
-
 func (s *Goroutines) miss(what string) { s.missing = append(s.missing, what) }
 
-// look reads the goroutines.
+// look reads the goroutines for s.Seen.
 func (s *Goroutines) look() error {
-	out := roster.New(s.process, time.Now())
-	s.show(out)
+	out := s.roster
 	if s.program.forget() {
 		s.reasons = map[flight.StackID]string{}
 	}
@@ -171,7 +183,7 @@ func (s *Goroutines) look() error {
 	if s.clock != nil {
 		now, known = s.clock()
 	}
-	s.waits = s.waits[:0]
+	s.waits = make([]flight.Blocker, 0, len(all))
 	executing, moved, noRoom := 0, 0, 0
 	for i := range all {
 		g := &all[i]

@@ -127,7 +127,7 @@ var semaphores = []struct {
 }
 
 // channels adds what is known of channels to rows: how many values they have room for, and how many of them are free.
-func (s *Goroutines) channels(all map[flight.Blocker]bool) (rows []flight.BlockerRow) {
+func (s *Seen) channels(all map[flight.Blocker]bool) (rows []flight.BlockerRow) {
 	const header = 16 // of an hchan: qcount and dataqsiz
 	var spans []span
 	room := make([]byte, header*len(all))
@@ -137,7 +137,7 @@ func (s *Goroutines) channels(all map[flight.Blocker]bool) (rows []flight.Blocke
 			spans = append(spans, span{address: b.ID(), to: room[at : at+header : at+header]})
 		}
 	}
-	s.program.space.readMany(spans)
+	s.of.program.space.readMany(spans)
 	for i := range spans {
 		if c := &spans[i]; c.n == header {
 			count, room := binary.LittleEndian.Uint64(c.to), binary.LittleEndian.Uint64(c.to[8:])
@@ -149,14 +149,14 @@ func (s *Goroutines) channels(all map[flight.Blocker]bool) (rows []flight.Blocke
 	return rows
 }
 
-// WaitsSource returns the goroutines of the newest look by what each waits for. Channels, locks and other
-// things have their addresses; who holds them Go does not note.
-func (s *Goroutines) WaitsSource() dump.WaitsSource { return goroutineWaits{seen{s, nil}} }
+// WaitsSource returns the goroutines by what each waits for. Channels, locks and other things have their
+// addresses; who holds them Go does not note.
+func (s *Seen) WaitsSource() dump.WaitsSource { return goroutineWaits{s} }
 
-type goroutineWaits struct{ seen }
+type goroutineWaits struct{ *Seen }
 
 func (w goroutineWaits) Threads(ctx context.Context, visit func([]flight.ThreadRow)) (torn int, err error) {
-	return w.Goroutines.Threads(ctx, func(rows []flight.ThreadRow) {
+	return w.Seen.Threads(ctx, func(rows []flight.ThreadRow) {
 		for i := range rows {
 			if b := w.waits[rows[i].Index]; b != 0 {
 				rows[i].Blocker = b
@@ -170,7 +170,7 @@ func (w goroutineWaits) Threads(ctx context.Context, visit func([]flight.ThreadR
 }
 
 func (w goroutineWaits) Blockers() ([]flight.BlockerRow, error) {
-	rows, err := w.Goroutines.Blockers()
+	rows, err := w.Seen.Blockers()
 	all := map[flight.Blocker]bool{}
 	for _, b := range w.waits {
 		if b != 0 {

@@ -34,6 +34,9 @@ What vtserve tells Prometheus at `+"`/metrics`"+`, and a collector by OTLP: [fle
 
 Each series is of one process: Prometheus has the labels `+"`pid` and `program`"+`, OpenTelemetry a resource. Metrics of the agent itself, `+"`vt.agent.*` and `vt.export.*`"+`, are of its own process.
 
+Of a Go program without a recorder, whose goroutines vtserve reads in its memory, there are the metrics
+marked *anywhere*, and what they call threads are goroutines.
+
 ## Of processes
 
 `)
@@ -113,6 +116,9 @@ func table(w io.Writer, agent bool) {
 		kind := in.Kind.String()
 		if in.Sampled {
 			kind += ", sampled"
+		}
+		if in.Anywhere {
+			kind += ", anywhere"
 		}
 		outliers := ""
 		if in.Outliers != 0 {

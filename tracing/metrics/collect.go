@@ -186,7 +186,7 @@ func (c *Collector) group(p *Process, k *kept) Group {
 	scopes := k.scopeSums(p.Snapshot, c.options.Scopes)
 	for i := range Instruments {
 		in := &Instruments[i]
-		if in.OfAgent() || p.Gone && in.Kind == UpDown {
+		if in.OfAgent() || p.Gone && in.Kind == UpDown || p.Goroutines && !in.Anywhere {
 			continue
 		}
 		to := &points{in: in, sums: scopes, outliers: k.outliers}

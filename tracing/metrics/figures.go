@@ -22,6 +22,8 @@ type Process struct {
 	Key  string // tells it from all others, also from one with the same pid
 	Gone bool   // what it counted stays; what it is doing is nothing any more
 
+	Goroutines bool // its threads are those: there is no recorder, and what one counts is not known
+
 	At           time.Time // of the counts
 	Counts       flight.Counts
 	Lost         flight.Lost

@@ -46,6 +46,8 @@ type Instrument struct {
 	Same, Differs string
 	// Outliers are events that tell of single durations: exemplars.
 	Outliers flight.Kind
+	// Anywhere says that it is known of processes without a recorder, too, whose threads are goroutines.
+	Anywhere bool
 	Sampled  bool // the counts of the histogram stand for a sample, and its sum is taken from its buckets
 
 	// One of the two.

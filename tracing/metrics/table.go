@@ -34,11 +34,11 @@ var threads = []Instrument{
 		process: func(p *Process, to *points) { to.add(1, p.GoVersion, p.Exe) },
 	},
 	{
-		Name: "vt.process.start_time", About: "when its recorder began, since 1970", Unit: "s", Kind: Gauge,
+		Name: "vt.process.start_time", About: "when it, or its recorder, began, since 1970", Unit: "s", Kind: Gauge, Anywhere: true,
 		process: func(p *Process, to *points) { to.add(float64(p.Start.UnixNano()) / 1e9) },
 	},
 	{
-		Name: "vt.thread.live", About: "threads by state, of the newest snapshot", Unit: "{thread}", Kind: UpDown, Labels: []Label{stateLabel},
+		Name: "vt.thread.live", About: "threads by state, of the newest snapshot", Unit: "{thread}", Kind: UpDown, Anywhere: true, Labels: []Label{stateLabel},
 		Same: "jvm.threads.virtual.live", Differs: "that has mounted and queued alone: `mounted` and `runnable` here", process: threadCounts,
 	},
 	{
@@ -156,13 +156,13 @@ var sameFigures = map[flight.Figure]string{
 
 var others = []Instrument{
 	{
-		Name: "vt.scope.open", About: "scopes that are open, by name, of the newest snapshot", Unit: "{scope}", Kind: UpDown, Labels: ofScope,
+		Name: "vt.scope.open", About: "scopes that are open, by name, of the newest snapshot", Unit: "{scope}", Kind: UpDown, Anywhere: true, Labels: ofScope,
 		process: func(p *Process, to *points) {
 			to.scopes(p, func(s *scopeSum) int { return s.scopes })
 		},
 	},
 	{
-		Name: "vt.scope.threads", About: "threads of scopes of that name, of the newest snapshot", Unit: "{thread}", Kind: UpDown, Labels: ofScope,
+		Name: "vt.scope.threads", About: "threads of scopes of that name, of the newest snapshot", Unit: "{thread}", Kind: UpDown, Anywhere: true, Labels: ofScope,
 		process: func(p *Process, to *points) {
 			to.scopes(p, func(s *scopeSum) int { return s.threads })
 		},
@@ -176,7 +176,7 @@ var others = []Instrument{
 		process: func(p *Process, to *points) { to.count(p.Counts.Kinds[flight.EventScopeClose]) },
 	},
 	{
-		Name: "vt.findings", About: "what is found to be wrong", Unit: "{finding}", Kind: UpDown, Labels: []Label{checkLabel},
+		Name: "vt.findings", About: "what is found to be wrong", Unit: "{finding}", Kind: UpDown, Anywhere: true, Labels: []Label{checkLabel},
 		process: func(p *Process, to *points) {
 			for _, name := range sorted(p.Findings) {
 				to.add(float64(p.Findings[name]), name)
@@ -218,7 +218,7 @@ var others = []Instrument{
 		process: func(p *Process, to *points) { to.count(p.Unobserved) },
 	},
 	{
-		Name: "vt.snapshot.duration", About: "how long the newest snapshot took", Unit: "s", Kind: Gauge,
+		Name: "vt.snapshot.duration", About: "how long the newest snapshot took", Unit: "s", Kind: Gauge, Anywhere: true,
 		process: func(p *Process, to *points) {
 			if p.Snapshot != nil && !p.Gone {
 				to.add(p.Snapshot.Took.Seconds())

@@ -9,6 +9,7 @@ import { Header } from "./header";
 import { Events } from "./events";
 import { keyFor } from "./keys";
 import type { Context, PanelName } from "./keys";
+import { goroutines, showKind } from "./kind";
 import { MomentBar } from "./moment";
 import { Overlays } from "./overlays";
 import { Schedulers } from "./schedulers";
@@ -42,6 +43,7 @@ export function App({ state, store }: { state: State; store: Store }) {
     return () => removeEventListener("keydown", press);
   }, []);
 
+  showKind(state.process?.kind);
   const view = chosenView(state);
   const stale = state.link.how === "lost" || ((state.process?.gone ?? 0) > 0 && state.process?.status !== "recorded");
   return (
@@ -51,10 +53,10 @@ export function App({ state, store }: { state: State; store: Store }) {
         <Banner state={state} pick={pick} />
         <Timeline state={state} store={store} />
         <MomentBar state={state} store={store} />
-        <main>
+        <main class={goroutines() ? "of-goroutines" : ""}>
           <div class="left">
             <Scopes state={state} store={store} active={panel === "scopes"} activate={() => activate("scopes")} />
-            <Events state={state} />
+            {!goroutines() && <Events state={state} />}
           </div>
           <div class="middle">
             <view.show key={view.name} state={state} store={store} active={panel === "groups"} activate={() => activate("groups")} tabs={<Tabs state={state} store={store} />} />
@@ -66,8 +68,8 @@ export function App({ state, store }: { state: State; store: Store }) {
           </div>
           <div class="side">
             <Findings state={state} store={store} />
-            <Schedulers state={state} store={store} />
-            <Carriers state={state} store={store} />
+            {!goroutines() && <Schedulers state={state} store={store} />}
+            {!goroutines() && <Carriers state={state} store={store} />}
           </div>
         </main>
         <Footer context={context} />

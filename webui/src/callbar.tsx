@@ -5,6 +5,7 @@ import type { Call } from "./calls";
 import { commandLine } from "./command";
 import { base, change, count, duration, leaf, percent } from "./format";
 import { addKeys } from "./keys";
+import { threads } from "./kind";
 import { Command } from "./panel";
 import type { Calls } from "./protocol";
 import { Word } from "./states";
@@ -22,7 +23,7 @@ export function OfCalls({ calls, held }: { calls: Calls; held: boolean }) {
   if (calls.missing) return null;
   return (
     <>
-      <span title={`${count(calls.total)} threads in and below ${calls.scope}`}>
+      <span title={`${count(calls.total)} ${threads(calls.total)} in and below ${calls.scope}`}>
         {count(calls.total)} in <b>{calls.scope.slice(calls.scope.lastIndexOf("/") + 1)}</b> and below
       </span>
       {held && " · held"}
@@ -51,8 +52,8 @@ export function WeightChoice({ state, store }: { state: State; store: Store }) {
       label="by"
       value={state.route.weight}
       of={[
-        ["", "threads", "how many threads are in a call"],
-        ["wait", "waiting", "how long the threads in a call have been in their state, in sum: of each group the median times its threads"],
+        ["", threads(), `how many ${threads()} are in a call`],
+        ["wait", "waiting", `how long the ${threads()} in a call have been in their state, in sum: of each group the median times its ${threads()}`],
       ]}
       pick={(weight) => store.go({ weight })}
     />
@@ -111,7 +112,7 @@ export function Find({ state, store, found }: { state: State; store: Store; foun
           }
         }}
       />
-      <span class="dim" id="found" role="status" title={found ? `${count(found.threads)} threads are in ${count(found.calls)} calls of this name` : ""}>
+      <span class="dim" id="found" role="status" title={found ? `${count(found.threads)} ${threads(found.threads)} are in ${count(found.calls)} calls of this name` : ""}>
         {found && percent(found.weight / Math.max(1, found.of))}
       </span>
     </span>
@@ -121,7 +122,7 @@ export function Find({ state, store, found }: { state: State; store: Store; foun
 /** facts are what is known of a call, as short sentences. */
 export function facts(call: Call, of: Calls, state: State): string[] {
   const total = Math.max(1, of.total);
-  const told = [`${count(call.threads)} threads, ${percent(call.threads / total)}`];
+  const told = [`${count(call.threads)} ${threads(call.threads)}, ${percent(call.threads / total)}`];
   if (call.own > 0 && call.children.length > 0) told.push(`${count(call.own)} of them end here`);
   told.push(`waiting ${duration(call.wait)} in sum, ${percent(call.wait / Math.max(1, of.waitedMs * 1e6))}`);
   const over = state.process?.snapshot.changeOver ?? 0;
@@ -137,7 +138,7 @@ export function aboutCalls(state: State, of: Calls | null): string {
 
 /** titleOf names a call: the scope stands for the first. */
 export function titleOf(call: Call, of: Calls): string {
-  return call.func.name || `all threads in and below ${of.scope}`;
+  return call.func.name || `all ${threads()} in and below ${of.scope}`;
 }
 
 /** CallBar tells all of a call, with what can be done about it. */

@@ -140,7 +140,7 @@ export function largestFuncs(root: Call, n: number): { rows: FuncSum[]; rest: nu
 /** packageOf is the import path of a function: example.com/shop.(*Store).query → example.com/shop. */
 export function packageOf(func: string): string {
   if (func.startsWith("[") || func === "") return "";
-  const head = func.split("[")[0] ?? func;
+  const head = (func.split("[")[0] ?? func).replace(/^created by /, "");
   const slash = head.lastIndexOf("/") + 1;
   const dot = head.indexOf(".", slash);
   return dot < 0 ? head : head.slice(0, dot);

@@ -5,6 +5,7 @@ import type { Diff as DiffDocument, DiffSide, GroupChange, ScopeChange } from ".
 import { whyEmpty } from "./empty";
 import { clock, count, duration, leaf, short } from "./format";
 import { addKeys } from "./keys";
+import { threads } from "./kind";
 import { addListKeys } from "./listkeys";
 import { addMark, agosOf, dropMark, marksOf, momentOf } from "./marks";
 import { Command, Empty, Panel } from "./panel";
@@ -42,7 +43,7 @@ export function Diff({ state, store, active, activate, tabs }: ViewProps) {
       id="groups"
       title="What changed"
       head={tabs}
-      note={d && `${count(d.old.threads)} → ${count(d.new.threads)} threads`}
+      note={d && `${count(d.old.threads)} → ${count(d.new.threads)} ${threads(d.new.threads)}`}
       active={active}
       onActivate={activate}
       foot={known && route.from && <Command line={commandOf(state, from)} />}
@@ -188,7 +189,7 @@ function Moments({ state, store, from, d }: MomentsProps) {
         >
           mark this moment <kbd>m</kbd>
         </button>
-        {route.filter && <span class="dim">all threads are compared: the filter does not hold here</span>}
+        {route.filter && <span class="dim">all {threads()} are compared: the filter does not hold here</span>}
       </p>
     </div>
   );

@@ -384,6 +384,7 @@ export interface Overview {
 
 export interface ProcessRow {
   key: string;
+  kind: string;
   pid: number;
   program: string;
   status: string;

@@ -7,6 +7,7 @@ import { boxAt, draw, hueOf, lay, rowHeight } from "./flamepaint";
 import { base, count, duration, leaf, percent } from "./format";
 import { useHeld } from "./held";
 import { addKeys } from "./keys";
+import { threads } from "./kind";
 import { Empty, Panel } from "./panel";
 import { PictureButton } from "./picturebutton";
 import type { Calls } from "./protocol";
@@ -136,8 +137,8 @@ function Graph({ calls, state, store }: { calls: Calls; state: State; store: Sto
           value={route.colour}
           of={[
             ["", "package", "calls of one package have one colour"],
-            ["state", "state", "the state that most threads in a call are in"],
-            ["change", "change", "whether a call has more or fewer threads than before"],
+            ["state", "state", `the state that most ${threads()} in a call are in`],
+            ["change", "change", `whether a call has more or fewer ${threads()} than before`],
           ]}
           pick={(colour) => store.go({ colour })}
         />
@@ -150,7 +151,7 @@ function Graph({ calls, state, store }: { calls: Calls; state: State; store: Sto
             show all
           </button>
         )}
-        {route.zoom && root.depth === 0 && <span class="dim">The call that was zoomed to has no threads now.</span>}
+        {route.zoom && root.depth === 0 && <span class="dim">The call that was zoomed to has no {threads()} now.</span>}
       </div>
       <div class="flamebox" ref={box} role="group" aria-label="flame graph: a table of its largest functions follows; arrow keys walk, Enter zooms, Escape zooms out">
         <canvas
@@ -222,7 +223,7 @@ function Legend({ root, calls, states, colour, narrow }: { root: Call; calls: Ca
       {colour === "change" && (
         <>
           <span>
-            <i class="grew" /> + more threads than before
+            <i class="grew" /> + more {threads()} than before
           </span>
           <span>
             <i class="shrank" /> − fewer
@@ -268,7 +269,7 @@ function Largest({ root, calls, store }: { root: Call; calls: Calls; store: Stor
           <thead>
             <tr>
               <th scope="col">function</th>
-              <th scope="col">threads in it</th>
+              <th scope="col">{threads()} in it</th>
               <th scope="col">share</th>
               <th scope="col">end there</th>
               <th scope="col">waiting in sum</th>

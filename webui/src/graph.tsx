@@ -9,6 +9,7 @@ import { boxWidth, drawing, edge, first, last, lineHeight } from "./graphlayout"
 import type { Drawing, Run } from "./graphlayout";
 import { useHeld } from "./held";
 import { addKeys } from "./keys";
+import { threads } from "./kind";
 import { Empty, Panel } from "./panel";
 import { PictureButton } from "./picturebutton";
 import type { Calls } from "./protocol";
@@ -313,7 +314,7 @@ function RunBox({ run, root, calls, state, selected, matches, choose, open }: Ru
         <Glyph state={name} />
       </svg>
       <text x="23" y={y} class="head" onClick={() => choose(end)}>
-        {count(end.threads)} {end.threads === 1 ? "thread" : "threads"} · {share}
+        {count(end.threads)} {threads(end.threads)} · {share}
         <title>{`most are ${name}: ${count(end.inState)}`}</title>
       </text>
       {run.lines.map((line, i) => {

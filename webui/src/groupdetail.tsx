@@ -1,5 +1,6 @@
 import "./groupdetail.css";
 import { useRef } from "preact/hooks";
+import { threads } from "./kind";
 import { moment, reached, settled } from "./settled";
 import { api, useDocument } from "./document";
 import type { Fetched } from "./document";
@@ -32,7 +33,7 @@ export function Waiting({ state, store, group }: DetailProps) {
   const all = useDocument<GroupReport>(key && group ? path(filter) : "", again);
   const some = useDocument<GroupReport>(key && group && span ? path(filterOf(filter, span)) : "", again);
   const report = all.value;
-  if (!report) return <div class="waiting">{all.error ? <Refused of={all} /> : <p class="dim">Reading its threads …</p>}</div>;
+  if (!report) return <div class="waiting">{all.error ? <Refused of={all} /> : <p class="dim">Reading its {threads()} …</p>}</div>;
   const shown = span ? some.value : report;
   return (
     <div class="waiting">

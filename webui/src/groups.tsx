@@ -6,6 +6,7 @@ import { commandLine } from "./command";
 import { coming, whyEmpty } from "./empty";
 import { stateOf, withState } from "./filters";
 import { change, count, duration, leaf, percent, seenAgo, waited } from "./format";
+import { threads } from "./kind";
 import { Command, Empty, Panel, useInView } from "./panel";
 import type { GroupRow } from "./protocol";
 import { useStill } from "./rows";
@@ -32,6 +33,7 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
   const changeOver = state.process?.snapshot.changeOver ?? 0;
   const aboutChange = changeOver > 0 ? `change over ${duration(changeOver)}; m and d compare with a moment of your own` : "too early to tell a change";
   const list = useInView(chosen, active);
+  const names = new Map(state.scopes?.rows.map((s) => [s.path, s.name])); // which may have a "/"
   return (
     <Panel
       id="groups"
@@ -40,7 +42,7 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
       note={
         <>
           {groups && !groups.missing && !whyEmpty(state) && (
-            <span title={`${count(groups.total)} threads in and below ${groups.scope}`}>
+            <span title={`${count(groups.total)} ${threads(groups.total)} in and below ${groups.scope}`}>
               {count(groups.total)} in <b>{scope?.name ?? groups.scope}</b> and below
             </span>
           )}
@@ -57,7 +59,7 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
           <Tools state={state} store={store} />
           {placed.length > 0 && (
               <div class="row head" aria-hidden="true">
-                <span>threads</span>
+                <span>{threads()}</span>
                 <span>share</span>
                 <span title={aboutChange}>change</span>
                 <span>state, reason</span>
@@ -95,13 +97,13 @@ export function Groups({ state, store, active, activate, tabs }: ViewProps) {
                 <GroupMark row={row} />
                 <Place row={row} />
               </span>
-              <span class="dim">{row.scope.slice(row.scope.lastIndexOf("/") + 1)}</span>
+              <span class="dim">{names.get(row.scope) ?? row.scope.slice(row.scope.lastIndexOf("/") + 1)}</span>
               <span class="wait">{waited(row, longest ? row.max : row.median)}</span>
             </div>
           ))}
           {groups.rest.rows > 0 && (
             <p class="rest">
-              {count(groups.rest.rows)} more groups with {count(groups.rest.threads)} threads
+              {count(groups.rest.rows)} more groups with {count(groups.rest.threads)} {threads(groups.rest.threads)}
             </p>
           )}
         </div>
@@ -128,9 +130,9 @@ function Tools({ state, store }: { state: State; store: Store }) {
         label="first"
         value={route.groupOrder}
         of={[
-          ["", "most", "groups with most threads first"],
+          ["", "most", `groups with most ${threads()} first`],
           ["change", "growth", "groups that have grown most first"],
-          ["wait", "longest wait", "groups with the thread that waits longest first"],
+          ["wait", "longest wait", `groups with the ${threads(1)} that waits longest first`],
         ]}
         pick={(groupOrder) => store.go({ groupOrder })}
       />
@@ -140,7 +142,7 @@ function Tools({ state, store }: { state: State; store: Store }) {
             key={term.name}
             type="button"
             aria-pressed={term.name === only}
-            title={term.name === only ? "show all states again" : `only the ${count(n)} threads that are ${term.name}: ${term.about}`}
+            title={term.name === only ? "show all states again" : `only the ${count(n)} ${threads(n)} that are ${term.name}: ${term.about}`}
             onClick={() => store.go({ filter: withState(route.filter, term.name === only ? "" : term.name) })}
           >
             <Glyph state={term.name} /> {term.name}
@@ -169,5 +171,5 @@ function Place({ row }: { row: GroupRow }) {
 }
 
 function why(state: State, groups: State["groups"]): string {
-  return whyEmpty(state) || (groups ? groups.missing || "None: no threads in this scope or below it." : coming(state, "The first snapshot is on its way."));
+  return whyEmpty(state) || (groups ? groups.missing || `None: no ${threads()} in this scope or below it.` : coming(state, "The first snapshot is on its way."));
 }

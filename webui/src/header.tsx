@@ -3,6 +3,7 @@ import { whyEmpty } from "./empty";
 import { Filter } from "./filter";
 import { bytes, clock, count, duration, percent } from "./format";
 import type { Process } from "./protocol";
+import { goroutines, threads } from "./kind";
 import { Word } from "./states";
 import type { State } from "./store";
 import { Vitals } from "./vitals";
@@ -63,8 +64,8 @@ export function Header({ state, pick, filter }: HeaderProps) {
         <Age />
         {figures && (
           <>
-            <span class="total" title={`threads that have not ended, in ${count(process.scopeCount)} ${process.scopeCount === 1 ? "scope" : "scopes"}\n${process.exe}\n${process.goVersion}, started ${clock(process.started)}`}>
-              <b id="threads">{count(process.threads)}</b> threads{" "}
+            <span class="total" title={`${threads()} that have not ended, in ${count(process.scopeCount)} ${process.scopeCount === 1 ? "scope" : "scopes"}\n${process.exe}\n${process.goVersion}, started ${clock(process.started)}`}>
+              <b id="threads">{count(process.threads)}</b> {threads(process.threads)}{" "}
               <span class="in">
                 in <b>{count(process.scopeCount)}</b> {process.scopeCount === 1 ? "scope" : "scopes"}
               </span>
@@ -75,7 +76,7 @@ export function Header({ state, pick, filter }: HeaderProps) {
           </>
         )}
         <span class="fill" />
-        {figures && <Vitals process={process} />}
+        {figures && !goroutines() && <Vitals process={process} />}
         <Role state={state} />
         {known && <Own state={state} process={process} />}
         {processes && processes.length === 0 && <span class="dim">no process</span>}
@@ -113,7 +114,7 @@ function Picker({ state, pick }: PickerProps) {
       {!listed && <option value="">{process?.missing && route.process ? `pid ${route.process}: gone` : "no process"}</option>}
       {rows.map((p) => (
         <option key={p.key} value={p.key}>
-          {p.program} · pid {p.pid} {p.host && `on ${p.host} `}
+          {p.program} · pid {p.pid} {p.kind === "goroutine" && "· goroutines "}{p.host && `on ${p.host} `}
           {p.heard ? `· silent since ${clock(p.heard)} ` : ""}
           {p.gone ? `· ${p.status} ${clock(p.gone)}` : p.status === "running" ? "" : `· ${p.status}`}
         </option>
@@ -126,12 +127,12 @@ function States({ state, process }: { state: State; process: Process }) {
   const terms = state.config?.states ?? [];
   const widest = useWidest(process.key);
   return (
-    <ul class="states" aria-label="threads by state">
+    <ul class="states" aria-label={`${threads()} by state`}>
       {terms.map((term, i) => {
         const n = process.counts[i] ?? 0;
         // Free records are no threads; new and rare states show only when there are some, and stay then.
         const width = widest(term.name, n === 0 ? "" : count(n));
-        const always = ["runnable", "mounted", "parked", "pinned"].includes(term.name);
+        const always = !goroutines() && ["runnable", "mounted", "parked", "pinned"].includes(term.name);
         if (i === 0 || (width === 0 && !always)) return null;
         return (
           <li key={term.name} class={n === 0 ? "zero" : ""} data-state={term.name}>

@@ -158,6 +158,7 @@ export interface Frame {
 
 export interface ProcessRow {
   key: string;
+  kind: string;
   pid: number;
   program: string;
   status: string;

@@ -1,5 +1,6 @@
 import { addKeys } from "./keys";
 import type { Context } from "./keys";
+import { threads } from "./kind";
 import { children, folded, isFolded, linesOf, opened, parent } from "./scoperows";
 import { chosenScope, scopeName } from "./scopes";
 import type { ScopeRow } from "./protocol";
@@ -20,7 +21,7 @@ addKeys(
   { keys: ["k", "ArrowUp"], words: "scope above", place: "scopes", when: (c) => inMap(c.state.route), act: (c) => beside(c, 0, -1) },
   { keys: ["ArrowRight"], words: "scope to the right", place: "scopes", when: (c) => inMap(c.state.route), act: (c) => beside(c, +1, 0) },
   { keys: ["ArrowLeft"], words: "scope to the left", place: "scopes", when: (c) => inMap(c.state.route), act: (c) => beside(c, -1, 0) },
-  { keys: ["Enter"], words: "to its threads", place: "scopes", foot: true, when: (c) => !canZoom(c), act: (c) => c.activate("groups") },
+  { keys: ["Enter"], words: () => `to its ${threads()}`, place: "scopes", foot: true, when: (c) => !canZoom(c), act: (c) => c.activate("groups") },
   { keys: ["Enter"], words: "only this scope in the map", place: "scopes", foot: true, when: canZoom, act: (c) => c.store.go(zoom(c.state.route, chosenScope(c.state)?.key ?? "")) },
   { keys: ["Escape", "Backspace"], words: "all scopes in the map", place: "scopes", foot: true, when: (c) => zoomed(c.state.route) !== "", act: (c) => c.store.go(zoom(c.state.route, "")) },
 );

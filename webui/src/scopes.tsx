@@ -3,6 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { commandLine } from "./command";
 import { coming, whyEmpty } from "./empty";
 import { count, duration, short } from "./format";
+import { threads } from "./kind";
 import { Command, Empty, Panel } from "./panel";
 import type { ScopeRow } from "./protocol";
 import { useStill } from "./rows";
@@ -67,7 +68,7 @@ export function Scopes({ state, store, active, activate }: ScopesProps) {
       }
       note={
         map ? (
-          <>{count(rows[0]?.total ?? 0)} threads</>
+          <>{count(rows[0]?.total ?? 0)} {threads(rows[0]?.total)}</>
         ) : (
           <select
             id="order"
@@ -78,7 +79,7 @@ export function Scopes({ state, store, active, activate }: ScopesProps) {
           >
             {(state.config?.orders ?? []).map((o) => (
               <option key={o.name} value={o.name} title={o.about}>
-                by {orderWords[o.name] ?? o.name}
+                by {o.name === "threads" ? threads() : (orderWords[o.name] ?? o.name)}
               </option>
             ))}
           </select>
@@ -92,7 +93,7 @@ export function Scopes({ state, store, active, activate }: ScopesProps) {
       {rows.length === 0 ? (
         <Empty>{whyEmpty(state) || state.groups?.missing || coming(state, "The first snapshot is on its way.")}</Empty>
       ) : (rows[0]?.total ?? 0) === 0 ? (
-        <Empty>{state.groups?.filter ? "No thread matches the filter." : "None: the process has no threads."}</Empty>
+        <Empty>{state.groups?.filter ? `No ${threads(1)} matches the filter.` : `None: the process has no ${threads()}.`}</Empty>
       ) : map ? (
         <Treemap state={state} chosen={chosen?.key ?? ""} choose={choose} go={(to) => store.go(to)} />
       ) : (
@@ -153,7 +154,7 @@ function Tree({ state, store, active, still, choose }: TreeProps) {
             return (
               <div key={line.key} class="row own" role="treeitem" aria-level={line.level}>
                 <Name level={line.level}>
-                  <button type="button" class="link" onClick={() => store.go({ filter: ownFilter(route.filter), scope: "" })} title={`threads that no scope below ${line.row.path} has: filter ${ownFilter("")}`}>
+                  <button type="button" class="link" onClick={() => store.go({ filter: ownFilter(route.filter), scope: "" })} title={`${threads()} that no scope below ${line.row.path} has: filter ${ownFilter("")}`}>
                     in no scope
                   </button>
                 </Name>
@@ -259,7 +260,7 @@ function figure(row: ScopeRow, order: string): string {
 function about(row: ScopeRow, over: number): string {
   return [
     row.path,
-    `${count(row.own)} threads of its own, ${count(row.total)} with those below`,
+    `${count(row.own)} ${threads(row.own)} of its own, ${count(row.total)} with those below`,
     row.fold > 1 ? `${count(row.fold)} scopes of this name` : "",
     over > 0 ? `${row.change === 0 ? "no change" : growth(row.change)} over ${duration(over)}` : "",
     row.oldest > 0 ? `longest wait ${duration(row.oldest)}, in sum about ${duration(row.wait)}` : "",

@@ -5,6 +5,7 @@ import { clock, count, seenAgo, waited } from "./format";
 import { Frames } from "./frames";
 import { Waiting } from "./groupdetail";
 import { Marking } from "./groupmark";
+import { goroutines, threads } from "./kind";
 import { Command, Empty, Panel } from "./panel";
 import type { Stack } from "./protocol";
 import { Word } from "./states";
@@ -60,7 +61,7 @@ export function StackView({ state, store, all, showAll }: StackProps) {
           )}
           <dl class="facts">
             <div>
-              <dt>threads</dt>
+              <dt>{threads()}</dt>
               <dd class="still-count">{count(row.count)}</dd>
             </div>
             <div>
@@ -87,7 +88,7 @@ export function StackView({ state, store, all, showAll }: StackProps) {
           <div class="group-detail">
             {stack.frames.length === 0 ? (
             <Empty>
-              {row.state === "mounted" ? "These threads execute: a stack is recorded when a thread parks." : "No stack was recorded for them."}
+              {row.state === "mounted" ? goroutines() ? "These goroutines executed when they were looked at." : "These threads execute: a stack is recorded when a thread parks." : "No stack was recorded for them."}
             </Empty>
           ) : (
             <Frames frames={stack.frames} all={all} truncated={stack.truncated} />

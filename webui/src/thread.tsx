@@ -8,6 +8,7 @@ import { Fact } from "./fact";
 import { base, clock, count, duration, leaf, seenAgo } from "./format";
 import { Frames } from "./frames";
 import { addKeys, everywhere } from "./keys";
+import { goroutines, threads } from "./kind";
 import { Labels, TraceOf } from "./labels";
 import { moment, reached, settled } from "./settled";
 import { History, Standing } from "./durablehistory";
@@ -54,14 +55,14 @@ export function ThreadView({ state, store, all, showAll }: ThreadProps) {
   return (
     <Panel
       id="thread"
-      title={`thread #${thread}`}
+      title={`${threads(1)} #${thread}`}
       head={
         <>
           <button type="button" onClick={() => store.go({ thread: "" })} title="back to the group (Esc)">
             ‹ back
           </button>
           <span>
-            Thread <code>#{thread}</code> {name && <q>{name}</q>}
+            {goroutines() ? "Goroutine" : "Thread"} <code>#{thread}</code> {name && <q>{name}</q>}
           </span>
         </>
       }
@@ -75,7 +76,7 @@ export function ThreadView({ state, store, all, showAll }: ThreadProps) {
           )}
         </>
       }
-      foot={state.process && !state.process.missing && <Command line={`${commandLine(now, "", {})} --thread ${thread} --events${all ? " --all-frames" : ""}`} />}
+      foot={state.process && !state.process.missing && <Command line={`${commandLine(now, "", {})} --thread ${thread}${goroutines() ? "" : " --events"}${all ? " --all-frames" : ""}`} />}
     >
       {then && e?.thread && <p class="ended">Of the past groups are kept, and not each thread: this is the thread now, with what it did last.</p>}
       {gone && (
@@ -84,7 +85,9 @@ export function ThreadView({ state, store, all, showAll }: ThreadProps) {
             ? `It has ended since: this is what it did at ${clock(Date.parse(r.as_of))}.`
             : e.events.length > 0
               ? "It has ended: this is what events still tell of it."
-              : "There is no such thread: it ended so long ago that no event tells of it, or there never was one."}
+              : goroutines()
+                ? "There is no such goroutine: it has ended, or there never was one."
+                : "There is no such thread: it ended so long ago that no event tells of it, or there never was one."}
         </p>
       )}
       {events.error && (
@@ -94,13 +97,13 @@ export function ThreadView({ state, store, all, showAll }: ThreadProps) {
         </Empty>
       )}
       {r ? (
-        <div class={r.durable ? "thread one-column" : "thread"}>
+        <div class={r.durable || goroutines() ? "thread one-column" : "thread"}>
           <div class="story">
             <Facts r={r} recorded={state.process?.status === "recorded"} store={store} />
             {r.stack ? (
               <Frames frames={r.stack.frames} all={all} truncated={r.stack.truncated} full />
             ) : (
-              <Empty>{r.state === "mounted" ? "It executes: a stack is recorded when it parks." : "No stack of it is known."}</Empty>
+              <Empty>{r.state === "mounted" ? (goroutines() ? "It executed when it was looked at." : "It executes: a stack is recorded when it parks.") : "No stack of it is known."}</Empty>
             )}
             {r.durable && <History process={key} id={r.durable.id} state={state} store={store} />}
             <Life r={r} store={store} />
@@ -111,12 +114,12 @@ export function ThreadView({ state, store, all, showAll }: ThreadProps) {
             ))}
             <Elsewhere state={state} r={r} />
           </div>
-          <Happened events={events} store={store} />
+          {!goroutines() && <Happened events={events} store={store} />}
         </div>
       ) : (
         <>
           {!events.error && !gone && <Empty>{whyEmpty(state) || coming(state, "Reading the thread …")}</Empty>}
-          {gone && <Happened events={events} store={store} />}
+          {gone && !goroutines() && <Happened events={events} store={store} />}
         </>
       )}
     </Panel>
@@ -143,9 +146,11 @@ function Facts({ r, recorded, store }: { r: ThreadReport; recorded: boolean; sto
         <Fact name="scope">
           <ScopePath scope={r.scope} store={store} />
         </Fact>
-        <Fact name="labels">
-          <Labels r={r} recorded={recorded} store={store} />
-        </Fact>
+        {!goroutines() && (
+          <Fact name="labels">
+            <Labels r={r} recorded={recorded} store={store} />
+          </Fact>
+        )}
         {r.trace && (
           <Fact name="trace">
             <TraceOf trace={r.trace} template={store.state.config?.traceUrl} />
@@ -193,11 +198,13 @@ function Life({ r, store }: { r: ThreadReport; store: Store }) {
             <span class="dim">with {count(s.threads)} threads</span>
           </Fact>
         ))}
-        <Fact name="mounted">
-          {r.mounts === 1 ? "once" : `${count(r.mounts)} times`}, pinned {count(r.pins)}
-          {r.carrier !== undefined && `, on carrier ${r.carrier}`}
-          {r.scheduler && <> of scheduler {r.scheduler}</>}
-        </Fact>
+        {!goroutines() && (
+          <Fact name="mounted">
+            {r.mounts === 1 ? "once" : `${count(r.mounts)} times`}, pinned {count(r.pins)}
+            {r.carrier !== undefined && `, on carrier ${r.carrier}`}
+            {r.scheduler && <> of scheduler {r.scheduler}</>}
+          </Fact>
+        )}
         {(r.run_ns ?? 0) + (r.ready_ns ?? 0) > 0 && (
           <Fact name="ran">
             <span title="up to when it was mounted last">

@@ -4,6 +4,7 @@ import type { Line } from "./chart";
 import { notRecorded, whyEmpty } from "./empty";
 import { clock, count, duration, short } from "./format";
 import { Heatmap } from "./heatmap";
+import { goroutines, threads } from "./kind";
 import { aboutLane, lanes, paintLanes, paintLoss, paintMoments, paintSigns } from "./linemarks";
 import { marksOf } from "./marks";
 import { ago, exactly } from "./moment";
@@ -79,10 +80,10 @@ export function Timeline({ state, store }: { state: State; store: Store }) {
   const gc = (config?.kinds ?? []).findIndex((k) => k.name === "gc");
   const gcOff = state.events?.rows.find((row) => row.kind === gc)?.on === false;
   return (
-    <section class="timeline" id="timeline" aria-label="time line" data-from={Math.round((last - span) * 1_000)} data-to={history.time.at(-1)}>
-      <figure data-picture="threads by state over time">
+    <section class={goroutines() ? "timeline alone" : "timeline"} id="timeline" aria-label="time line" data-from={Math.round((last - span) * 1_000)} data-to={history.time.at(-1)}>
+      <figure data-picture={`${threads()} by state over time`}>
         <figcaption title={`the last ${duration((last - first) * 1e9)}; the scale is logarithmic; click or drag to see that moment, with Ctrl or Shift to compare with it`}>
-          <b>threads</b>
+          <b>{threads()}</b>
           {counts.map((l) => (
             <span key={l.name} class={hovers ? "key" : "key word"} title={l.name} aria-label={l.name} role="img">
               <Glyph state={l.name} /> {hovers ? <b>{count(l.values[index] ?? 0)}</b> : counts.length <= few && <span>{l.name}</span>}
@@ -92,7 +93,7 @@ export function Timeline({ state, store }: { state: State; store: Store }) {
           {when !== undefined && hovers && <span class="dim">at {recorded ? exactly(when) : clock(when)}</span>}
         </figcaption>
         <Chart
-          label={`threads by state over time, moment shown${lost ? "; events were lost where it is hatched" : ""}`}
+          label={`${threads()} by state over time, moment shown${lost ? "; events were lost where it is hatched" : ""}`}
           time={time}
           span={span}
           lines={counts}
@@ -109,7 +110,7 @@ export function Timeline({ state, store }: { state: State; store: Store }) {
           <Flags flags={flags} from={last - span} span={span} go={(ms) => store.rewind(ms)} />
         </Chart>
       </figure>
-      <figure data-picture="starts, ends and switches per second">
+      {!goroutines() && <figure data-picture="starts, ends and switches per second">
         <figcaption title={process ? `${count(process.rates.events)} events recorded per second` : undefined}>
           <b>per s</b>
           {rates.map((l) => (
@@ -147,8 +148,8 @@ export function Timeline({ state, store }: { state: State; store: Store }) {
             paintMoments(u, route.at, route.from);
           }}
         />
-      </figure>
-      <Heatmap state={state} span={span} index={index} hovers={hovers || route.at !== ""} hover={point} pick={pick} />
+      </figure>}
+      {!goroutines() && <Heatmap state={state} span={span} index={index} hovers={hovers || route.at !== ""} hover={point} pick={pick} />}
     </section>
   );
 }

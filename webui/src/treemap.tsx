@@ -1,6 +1,7 @@
 import "./treemap.css";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { change, count, duration, percent, short } from "./format";
+import { threads } from "./kind";
 import { PictureButton } from "./picturebutton";
 import type { ScopeRow } from "./protocol";
 import type { Route } from "./route";
@@ -104,7 +105,7 @@ export function Treemap({ state, chosen, choose, go }: MapProps) {
     <div class="map" data-picture="treemap of scopes">
       <p class="map-look">
         <select aria-label="area of boxes" value={look.area} onChange={(e) => go(writeLook({ ...look, area: e.currentTarget.value === "wait" ? "wait" : "threads" }))}>
-          <option value="threads">area: threads</option>
+          <option value="threads">area: {threads()}</option>
           <option value="wait">area: waited in sum</option>
         </select>
         <select aria-label="colour of boxes" value={look.colour} onChange={(e) => go(writeLook({ ...look, colour: e.currentTarget.value }))}>
@@ -122,7 +123,7 @@ export function Treemap({ state, chosen, choose, go }: MapProps) {
         )}
         <PictureButton />
       </p>
-      <div class="map-boxes" data-drawn ref={ref} role="tree" aria-label={`scopes below ${root?.path ?? "root"}, the area is ${look.area === "wait" ? "the time waited in sum" : "threads"}`} tabIndex={0} aria-activedescendant={chosen && `box-${chosen}`}>
+      <div class="map-boxes" data-drawn ref={ref} role="tree" aria-label={`scopes below ${root?.path ?? "root"}, the area is ${look.area === "wait" ? "the time waited in sum" : threads()}`} tabIndex={0} aria-activedescendant={chosen && `box-${chosen}`}>
         <svg width={room.w} height={room.h} role="presentation">
           {cells.map((c) => (
             <CellView key={`${c.row.key} ${c.kind}`} cell={c} state={state} look={look} chosen={c.kind === "scope" && c.row.key === chosen} choose={choose} go={go} />
@@ -180,15 +181,15 @@ interface CellProps {
 function CellView({ cell, state, look, chosen, choose, go }: CellProps) {
   const { row, box, kind } = cell;
   const name = kind === "own" ? "its own" : kind === "more" ? `${count(row.hidden)} more scopes` : row.name;
-  const threads = kind === "own" ? row.own : kind === "more" ? row.hiddenThreads : row.total;
-  const figure = look.area === "wait" && kind === "scope" ? duration(row.wait) : short(threads);
+  const n = kind === "own" ? row.own : kind === "more" ? row.hiddenThreads : row.total;
+  const figure = look.area === "wait" && kind === "scope" ? duration(row.wait) : short(n);
   const arrow = look.colour === "growth" && kind === "scope" ? growthMark(row) : "";
   const share = kind === "scope" && look.colour !== "growth" ? percent(shareOf(state, look.colour, row)) : "";
   const tail = [figure, arrow, share].filter((s) => s !== "").join(" · ");
   const wide = Math.floor((box.w - 8) / 6.2); // characters of 11 pixels
   const two = cell.head === 0 && box.h >= 30;
   const line = two ? cut(name, wide) : cut(`${name} ${tail}`, wide);
-  const label = `${kind === "scope" ? row.path : `${row.path}: ${name}`}, ${count(threads)} threads` + (kind === "scope" ? `, ${change(row.change) || "no change"}${share && `, ${share} ${look.colour}`}` + (row.oldest > 0 ? `, waited ${duration(row.wait)} in sum, the longest ${duration(row.oldest)}` : "") : "");
+  const label = `${kind === "scope" ? row.path : `${row.path}: ${name}`}, ${count(n)} ${threads(n)}` + (kind === "scope" ? `, ${change(row.change) || "no change"}${share && `, ${share} ${look.colour}`}` + (row.oldest > 0 ? `, waited ${duration(row.wait)} in sum, the longest ${duration(row.oldest)}` : "") : "");
   return (
     <g
       role="treeitem"
@@ -280,7 +281,7 @@ function Legend({ look, over }: { look: Look; over: number }) {
           {words}
         </span>
       ))}
-      <span class="dim">{growth ? (over > 0 ? `over ${duration(over)}` : "growth: too early to tell") : `of its threads are ${look.colour}`}</span>
+      <span class="dim">{growth ? (over > 0 ? `over ${duration(over)}` : "growth: too early to tell") : `of its ${threads()} are ${look.colour}`}</span>
     </p>
   );
 }

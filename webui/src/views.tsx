@@ -5,6 +5,7 @@ import { Flame } from "./flame";
 import { CallGraph } from "./graph";
 import { Groups } from "./groups";
 import type { State, Store } from "./store";
+import { threads } from "./kind";
 import { Waits } from "./waits";
 
 /** What every view gets. */
@@ -46,7 +47,7 @@ export function Tabs({ state, store }: { state: State; store: Store }) {
   const shown = views.filter((v) => v === chosen || !v.when || v.when(state));
   if (shown.length === 1) return <>{chosen.title}</>;
   return (
-    <span class="tabs" role="tablist" aria-label="views of the threads">
+    <span class="tabs" role="tablist" aria-label={`views of the ${threads()}`}>
       {shown.map((v) => (
         <button
           key={v.name}

@@ -9,6 +9,7 @@ import { Still } from "./findings";
 import { base, clock, count, duration, leaf } from "./format";
 import { Frames } from "./frames";
 import { addKeys } from "./keys";
+import { threads } from "./kind";
 import { next } from "./listkeys";
 import { useStill } from "./rows";
 import { settled } from "./settled";
@@ -52,7 +53,7 @@ export function Waits({ state, store, active, activate, tabs }: ViewProps) {
       note={
         w && (
           <>
-            {count(w.waiting - w.goroutines)} of {count(w.threads)} threads {within && `in ${scope?.name ?? ""} `}wait for others
+            {count(w.waiting - w.goroutines)} of {count(w.threads)} {threads(w.threads)} {within && `in ${scope?.name ?? ""} `}wait for others
             {w.goroutines > 0 && `, and ${count(w.goroutines)} goroutines`} · at {clock(Date.parse(w.as_of))}
           </>
         )
@@ -164,7 +165,7 @@ function All({ w, state, store, recorded, still, of: about }: { w: WaitsDocument
           {count(left)} {left === 1 ? "other waits" : "others wait"} for nothing that somebody holds: {others.map(([name, n]) => `${name} ${count(n)}`).join(", ")}
         </p>
       )}
-      {groups.length === 0 && <Empty>{w.threads === 0 && state.route.filter ? "No thread matches the filter." : <>None {state.route.filter ? "of those that the filter matches " : ""}waits for what others hold or do.</>}</Empty>}
+      {groups.length === 0 && <Empty>{w.threads === 0 && state.route.filter ? `No ${threads(1)} matches the filter.` : <>None {state.route.filter ? "of those that the filter matches " : ""}waits for what others hold or do.</>}</Empty>}
       {groups.length > 0 && (
         <Still>
           <ul class="wait-groups" aria-label="what is waited for">

@@ -1,0 +1,164 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vtscope/vtscope/dump"
+	procmem "github.com/vtscope/vtscope/dump/memory"
+	"github.com/vtscope/vtscope/internal/procfs"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
+
+// searchEvery is the time between two searches for Go programs: each reads all of /proc.
+const searchEvery = 5 * time.Second
+
+// A plain is a process whose goroutines are read in its memory: it has no recorder, or not of those. All who
+// want to see them share the looks.
+type plain struct {
+	blank *procmem.Seen // before any look
+	mu    struct {
+		sync.Mutex
+		of     *procmem.Goroutines
+		newest *procmem.Seen // nil: none yet
+		at     time.Time     // before it was taken
+	}
+}
+
+// see returns what a look saw that is not older than that, and not before. It may wait for others' look.
+func (p *plain) see(age time.Duration, before *procmem.Seen) *procmem.Seen {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); p.mu.newest == nil || p.mu.newest == before || now.Sub(p.mu.at) > age {
+		p.mu.newest, p.mu.at = p.mu.of.See(), now
+	}
+	return p.mu.newest
+}
+
+// A glance is a plain process for one who asks. It is a [dump.Living] source.
+type glance struct {
+	*procmem.Seen // last
+	of            *plain
+	age           func() time.Duration // how old a look may be
+	close         func() error
+}
+
+// Process may be called from any goroutine, as that of a flight file.
+func (g *glance) Process() flight.Process { return g.of.blank.Process() }
+
+func (g *glance) Look() dump.Source {
+	g.Seen = g.of.see(g.age(), g.Seen)
+	return g.Seen
+}
+
+func (g *glance) look() dump.Source                  { return g.Look() }
+func (g *glance) Scopes() ([]flight.ScopeRow, error) { return g.Look().Scopes() }
+func (g *glance) Close() error                       { return g.close() }
+
+var _ dump.Living = (*glance)(nil)
+
+// plain reports whether f follows goroutines.
+func (f *follower) plain() bool { return f.reader == nil && f.past == nil }
+
+// plainKey is what a process is known by as one of goroutines.
+func plainKey(pid int) (key string, ok bool) {
+	st, err := procfs.ReadStat(pid)
+	if err != nil {
+		return "", false
+	}
+	return fmt.Sprintf("%d-%d-goroutines", pid, st.Start), true
+}
+
+// discoverGoroutines starts to follow the goroutines of the processes that the options name and that have
+// no recorder, or of all Go programs if the options say so. The agent's goroutine calls it.
+func (a *Agent) discoverGoroutines(recorded []flight.Process) {
+	knows := func(pid int) bool {
+		return slices.ContainsFunc(recorded, func(p flight.Process) bool { return p.PID == pid && p.Status.Live() })
+	}
+	for _, pid := range a.options.PIDs {
+		if !knows(pid) {
+			a.followGoroutines(pid, false)
+		}
+	}
+	if !a.options.Goroutines || len(a.options.PIDs) > 0 || time.Since(a.searched) < searchEvery {
+		return
+	}
+	a.searched = time.Now()
+	for _, p := range procmem.GoProcesses(func(pid int) bool {
+		key, ok := plainKey(pid)
+		return !ok || knows(pid) || a.follows(key)
+	}) {
+		if p.Err != nil {
+			a.warnOnce(fmt.Sprintf("pid %d, %s: %v", p.PID, p.Program, p.Err))
+			continue
+		}
+		if live, _ := a.count(); live >= most {
+			a.warnOnce(fmt.Sprintf("follows %d processes already: pid %d and others are left out", most, p.PID))
+			return
+		}
+		a.followGoroutines(p.PID, false)
+	}
+}
+
+// followGoroutines begins to follow the goroutines of a process. Where the agent cannot read its own
+// memory there are threads all the same.
+func (a *Agent) followGoroutines(pid int, own bool) {
+	key, ok := plainKey(pid)
+	if !ok || a.follows(key) {
+		return // it has ended, which who follows it tells
+	}
+	f, err := newPlainFollower(a, pid, key)
+	if err != nil {
+		if !errors.Is(err, flight.ErrNoProcess) && !own {
+			a.warnOnce(err.Error())
+		}
+		return
+	}
+	if !a.goWhileOpen(f.run) {
+		f.live.Close()
+		return
+	}
+	a.mu.Lock()
+	a.mu.followers[key] = f
+	a.mu.Unlock()
+}
+
+func newPlainFollower(a *Agent, pid int, key string) (*follower, error) {
+	src, err := procmem.AttachGo(pid, procmem.GoroutineOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if now, ok := plainKey(pid); !ok || now != key {
+		src.Close()
+		return nil, flight.ErrNoProcess // another process has its pid now
+	}
+	p, blank := &plain{blank: src.Seen}, src.Seen
+	p.mu.of = src
+	f := a.newFollower(key, key, &glance{blank, p, func() time.Duration { return 0 }, src.Close})
+	f.openSource = func() (source, error) {
+		if isGone(blank.Process()) {
+			return nil, flight.ErrNoProcess
+		}
+		age := func() time.Duration { return max(a.options.Interval, f.view().pause) }
+		return &glance{blank, p, age, func() error { return nil }}, nil
+	}
+	f.open = func() (*flight.Reader, error) { return nil, errNoRecorder }
+	f.share, f.usualPause = plainShare, plainPause
+	f.publish(blank.Process())
+	return f, nil
+}
+
+// kindGoroutine is the kind of the rows of a process that is seen without a recorder, as in snapshots.
+const kindGoroutine = "goroutine"
+
+// plainShare is the part of a processor that looks at goroutines may use: with a page that shows them it is 2 %.
+const plainShare = 0.015
+
+// plainPause is the time between two looks at goroutines that nobody need be told of.
+const plainPause = 5 * time.Second
+
+// errNoRecorder refuses what a recorder alone knows.
+var errNoRecorder = refusal{409, "these are goroutines, read in memory: without vtscope's recorder it is not known", "dump, waits or findings, which goroutines have"}
