@@ -142,7 +142,12 @@ func (m *matching) Blocker(b flight.Blocker) string {
 			}
 		}
 	}
-	if name := m.blockers[b]; name != "" {
+	name, known := m.blockers[b]
+	if n, ok := m.src.(interface{ BlockerName(flight.Blocker) string }); ok && !known {
+		name = n.BlockerName(b)
+		m.blockers[b] = name
+	}
+	if name != "" {
 		return namedBlocker(b, name)
 	}
 	return b.String()
@@ -150,7 +155,7 @@ func (m *matching) Blocker(b flight.Blocker) string {
 
 // namedBlocker writes what somebody waits for: `semaphore "db"`, or of a socket its descriptor and its addresses or path.
 func namedBlocker(b flight.Blocker, name string) string {
-	if b.Kind() == flight.BlockedBySocket {
+	if k := b.Kind(); k == flight.BlockedBySocket || k == flight.BlockedByFile && strings.HasPrefix(name, "/") {
 		return kindName(b) + " " + idText(b) + " " + name
 	}
 	return kindName(b) + " " + strconv.Quote(name)

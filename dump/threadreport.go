@@ -68,6 +68,7 @@ type ThreadReport struct {
 // WaitedFor is what a thread waits for.
 type WaitedFor struct {
 	Thing   string   `json:"thing"`             // such as: mutex "db"
+	Cases   []string `json:"cases,omitempty"`   // of a select of several channels those, in no order, 16 at most
 	Limited bool     `json:"limited,omitempty"` // with a time limit
 	Made    *Place   `json:"made,omitempty"`
 	Held    int      `json:"held,omitempty"`
@@ -110,6 +111,10 @@ func (e NoThreadError) Error() string {
 // TakeThread reads all that is known of a thread. The error is that of [Take], or a [NoThreadError].
 func TakeThread(ctx context.Context, src Source, id flight.ThreadID) (*ThreadReport, error) {
 	began := time.Now()
+	src = looked(src)
+	if w, ok := src.(interface{ WaitsSource() WaitsSource }); ok {
+		src = w.WaitsSource() // which knows of each what it waits for
+	}
 	l, err := List(ctx, src, Options{})
 	if err != nil {
 		return nil, err
@@ -251,6 +256,15 @@ func (w *witness) waits(out *ThreadReport) {
 	switch w.t.State {
 	case flight.StateMounted, flight.StateRunnable, flight.StateNew, flight.StateDone:
 		return
+	}
+	if c, ok := w.src.(interface{ Cases(uint32) []flight.Blocker }); ok {
+		if all := c.Cases(r.Index); len(all) > 0 {
+			out.For = &WaitedFor{Thing: "one of several channels"}
+			for _, b := range all {
+				out.For.Cases = append(out.For.Cases, w.texts.Blocker(b))
+			}
+			return
+		}
 	}
 	if r.Blocker == 0 {
 		return

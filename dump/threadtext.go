@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/vtscope/vtscope/dump/filter"
 )
@@ -130,6 +131,9 @@ func (p *threadPage) wanted() {
 		return
 	}
 	s := p.clean(f.Thing)
+	if len(f.Cases) > 0 {
+		s += ": " + p.clean(strings.Join(f.Cases, ", "))
+	}
 	if f.Limited {
 		s += ", with a time limit"
 	}

@@ -2,8 +2,6 @@ package access
 
 import (
 	"bufio"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/vtscope/vtscope/internal/procfs"
 )
 
 // listenUnix makes a socket of mode 0600 in a directory of mode 0700 that belongs to this user. A directory that is not there is made. What has the name already
@@ -170,20 +170,8 @@ func uidIn(table string, local, remote netip.AddrPort) (uid int, found bool, err
 	return 0, false, lines.Err()
 }
 
-// sameAddr compares an address as the kernel writes it, words in the order of bytes of this machine and the port as a number, with another.
+// sameAddr compares an address as the kernel writes it with another.
 func sameAddr(text string, a netip.AddrPort) bool {
-	ip, port, ok := strings.Cut(text, ":")
-	n, err := strconv.ParseUint(port, 16, 16)
-	if !ok || err != nil || uint16(n) != a.Port() {
-		return false
-	}
-	b, err := hex.DecodeString(ip)
-	if err != nil || len(b)%4 != 0 {
-		return false
-	}
-	for i := 0; i < len(b); i += 4 {
-		binary.NativeEndian.PutUint32(b[i:], binary.BigEndian.Uint32(b[i:]))
-	}
-	addr, ok := netip.AddrFromSlice(b)
-	return ok && addr.Unmap() == a.Addr().Unmap()
+	b, ok := procfs.ParseAddr(text)
+	return ok && b.Port() == a.Port() && b.Addr() == a.Addr().Unmap()
 }

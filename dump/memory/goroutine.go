@@ -26,7 +26,8 @@ type goroutine struct {
 	labels         uint64
 	stack          flight.StackID // 0: none
 	waiting        uint64         // its first sudog
-	waitsFor       uint64         // address of the channel or semaphore; 0: not known, or there are several
+	waitsFor       uint64         // address of the channel or semaphore, or 1 + the descriptor; 0: not known, or there are several
+	cases          []uint64       // addresses of the channels, if there are several; some of them, if they are many
 }
 
 const (
@@ -105,8 +106,10 @@ type goroutineReader struct {
 	which []int // of the batch, those with a top
 	dogs  []span
 	whose []int // of the batch
-	room  []byte
-	batch []goroutine
+	// selects are those that wait in a select of several channels, of which not all are read.
+	selects []selecting
+	room    []byte
+	batch   []goroutine
 }
 
 // read reads the goroutines at sorted addresses. What it returns is valid until it is called again.
@@ -154,7 +157,7 @@ func (w *goroutineReader) read(at []uint64) []goroutine {
 			g.stack, g.noRoom, g.moved = 0, false, true
 		}
 		if g.moved {
-			g.waitsFor = 0
+			g.waitsFor, g.cases = 0, nil
 		}
 	}
 	return w.batch

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
@@ -62,6 +63,7 @@ type Goroutines struct {
 	pause   func(time.Duration)                    // between looks at goroutines that run
 	clock   func() (now time.Duration, known bool) // that of Go programs; nil: of a core file
 	reasons map[flight.StackID]string
+	sockets map[flight.StackID]bool
 	places  map[uint64]flight.Frame // by address of a go statement
 	hidden  map[uint64]bool         // by the function that a goroutine begins with: whether it is the runtime's own
 }
@@ -72,8 +74,11 @@ type Seen struct {
 	dump.Source // roster
 	roster      *roster.Roster
 	of          *Goroutines
-	waits       []flight.Blocker // by the index of a row, what it waits for
-	err         error            // of the look
+	waits       []flight.Blocker    // by the index of a row, what it waits for
+	cases       map[uint32][]uint64 // by the index of a row, the channels of its select
+	names       sync.Once
+	sockets     map[string]string // by inode, once names is done
+	err         error             // of the look
 }
 
 var (
@@ -97,7 +102,7 @@ func (s *Goroutines) See() *Seen {
 
 func newSeen(of *Goroutines) *Seen {
 	r := roster.New(of.process, time.Now())
-	return &Seen{Source: r, roster: r, of: of}
+	return &Seen{Source: r, roster: r, of: of, cases: map[uint32][]uint64{}}
 }
 
 // FlightReader returns nil: there is no recorder.
@@ -158,7 +163,7 @@ func newGoroutines(s space, o GoroutineOptions) (*Goroutines, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Goroutines{program: p, pause: time.Sleep, options: o, reasons: map[flight.StackID]string{}, places: map[uint64]flight.Frame{}, hidden: map[uint64]bool{}}
+	out := &Goroutines{program: p, pause: time.Sleep, options: o, reasons: map[flight.StackID]string{}, sockets: map[flight.StackID]bool{}, places: map[uint64]flight.Frame{}, hidden: map[uint64]bool{}}
 	out.process.GoVersion = p.version
 	out.Seen = newSeen(out)
 	return out, nil
@@ -170,7 +175,7 @@ func (s *Goroutines) miss(what string) { s.missing = append(s.missing, what) }
 func (s *Goroutines) look() error {
 	out := s.roster
 	if s.program.forget() {
-		s.reasons = map[flight.StackID]string{}
+		s.reasons, s.sockets = map[flight.StackID]string{}, map[flight.StackID]bool{}
 	}
 	all, err := s.program.walk(s.pause)
 	if err != nil {
@@ -206,6 +211,9 @@ func (s *Goroutines) look() error {
 			t.Stack = s.stack(out, g)
 		}
 		b.Add(t)
+		if len(g.cases) > 0 {
+			s.cases[uint32(i)] = g.cases
+		}
 		s.waits = append(s.waits, s.blocker(g))
 	}
 	for _, what := range s.missing {

@@ -272,6 +272,48 @@ func wantWaits(t *testing.T, src *Goroutines, each int) {
 			t.Errorf("the writers of %s: got %d, want %d", name, all["mutex "+address], each)
 		}
 	}
+	wantSelects(t, src, all, each)
+}
+
+// wantSelects holds the channels of those that wait in a select against those that others wait for: one of
+// them is received from, and the other is full. It looks at who waits for a descriptor, too.
+func wantSelects(t *testing.T, src *Goroutines, all map[string]int, each int) {
+	t.Helper()
+	counts := map[int]int{each: 0, 8 * each: 0}
+	selects, accepts := 0, 0
+	if _, err := src.Threads(t.Context(), func(rows []flight.ThreadRow) {
+		for i := range rows {
+			stack := stackText(t, src, rows[i].Stack)
+			switch b := src.waits[rows[i].Index]; {
+			case strings.Contains(stack, "main.selects "):
+				selects++
+				cases := src.Cases(rows[i].Index)
+				if len(cases) != 2 || b != 0 {
+					t.Fatalf("a select of two channels: got %v, and %v", cases, b)
+				}
+				for _, c := range cases {
+					counts[all[fmt.Sprintf("channel %#x", c.ID())]]++
+				}
+			case strings.Contains(stack, "internal/poll.runtime_pollWait"):
+				accepts++
+				if name := src.BlockerName(b); b.Kind() != flight.BlockedBySocket || !regexp.MustCompile(`^127\.0\.0\.1:\d+$`).MatchString(name) {
+					t.Errorf("who accepts waits for %v, which is %q, want a socket with its address", b, name)
+				}
+			default:
+				if cases := src.Cases(rows[i].Index); len(cases) > 0 {
+					t.Errorf("a goroutine that is in no select has the channels %v:\n%s", cases, stack)
+				}
+			}
+		}
+	}); err != nil && !errors.Is(err, flight.ErrIncomplete) {
+		t.Fatal(err)
+	}
+	if selects != each || counts[each] != each || counts[8*each] != each || len(counts) != 2 {
+		t.Errorf("%d goroutines select from channels for which so many wait: %v, want %d, half of the channels with %d and half with %d", selects, counts, each, each, 8*each)
+	}
+	if accepts != 1 { // the others wait for their turn
+		t.Errorf("%d goroutines wait for a descriptor, want one", accepts)
+	}
 }
 
 // scopesOf returns the paths of scopes with the number of goroutines in each.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"github.com/vtscope/vtscope/dump"
@@ -32,7 +33,7 @@ func (w *goroutineReader) waits() {
 		case g.status != statusWaiting && g.status != statusLeaked:
 		case g.waiting != 0:
 			suspect(i, g.waiting)
-		case !w.layout.semaDogs && isSemaphore(w.reason(g.reason)):
+		case w.reason(g.reason) == ioWait || !w.layout.semaDogs && isSemaphore(w.reason(g.reason)):
 			w.search(w.gs.before(i), &w.tops.spans[j], func(at uint64) { suspect(i, at) })
 		}
 	}
@@ -45,20 +46,69 @@ func (w *goroutineReader) waits() {
 	w.space.readMany(w.dogs)
 	le := binary.LittleEndian
 	l := &w.layout
+	w.selects = w.selects[:0]
 	for k, i := range w.whose {
 		g, dog := &w.batch[i], &w.dogs[k]
-		if dog.n < maxSudog || le.Uint64(dog.to) != g.at {
+		if dog.n < maxSudog {
+			continue
+		}
+		if w.reason(g.reason) == ioWait {
+			if le.Uint64(dog.to[l.pollG:]) == g.at || le.Uint64(dog.to[l.pollG+8:]) == g.at {
+				g.waitsFor = le.Uint64(dog.to[l.pollFD:])&(1<<31-1) + 1
+			}
+			continue
+		}
+		if le.Uint64(dog.to) != g.at {
 			continue // it went on meanwhile, or this is another object
 		}
 		switch c := le.Uint64(dog.to[l.sudogC:]); {
 		case dog.to[l.sudogSelect] != 0 && le.Uint64(dog.to[l.sudogLink:]) != 0:
-			// It waits for several channels, and for none of them in particular.
+			g.cases = append(g.cases, c)
+			w.selects = append(w.selects, selecting{i, le.Uint64(dog.to[l.sudogLink:])})
 		case c != 0:
 			g.waitsFor = c
 		default:
 			g.waitsFor = le.Uint64(dog.to[l.sudogElem:])
 		}
 	}
+	for len(w.selects) > 0 {
+		w.nextCases()
+	}
+}
+
+// ioWait is why a goroutine waits whose descriptor is not ready.
+const ioWait = "IO wait"
+
+// maxCases is how many channels of a select are told.
+const maxCases = 16
+
+// A selecting is a goroutine of the batch that waits in a select, and where its next sudog is.
+type selecting struct {
+	i    int
+	next uint64
+}
+
+// nextCases reads one channel more of each that waits in a select.
+func (w *goroutineReader) nextCases() {
+	le := binary.LittleEndian
+	l := &w.layout
+	w.dogs = w.dogs[:0]
+	for k, s := range w.selects {
+		w.dogs = append(w.dogs, span{address: s.next, to: w.room[k*maxSudog : (k+1)*maxSudog : (k+1)*maxSudog]})
+	}
+	w.space.readMany(w.dogs)
+	left := w.selects[:0]
+	for k, s := range w.selects {
+		g, dog := &w.batch[s.i], &w.dogs[k]
+		if dog.n < maxSudog || le.Uint64(dog.to) != g.at || dog.to[l.sudogSelect] == 0 {
+			continue // it went on meanwhile, which is found out
+		}
+		g.cases = append(g.cases, le.Uint64(dog.to[l.sudogC:]))
+		if next := le.Uint64(dog.to[l.sudogLink:]); next != 0 && len(g.cases) < maxCases {
+			left = append(left, selecting{s.i, next})
+		}
+	}
+	w.selects = left
 }
 
 // isSemaphore reports whether who waits for this reason has a sudog with a semaphore.
@@ -88,6 +138,13 @@ func (s *Goroutines) blocker(g *goroutine) flight.Blocker {
 		return 0
 	}
 	why := s.program.reason(g.reason)
+	if why == ioWait {
+		kind := flight.BlockedByFile
+		if s.isSocket(g.stack) {
+			kind = flight.BlockedBySocket
+		}
+		return flight.MakeBlocker(kind, g.waitsFor-1)
+	}
 	if why == "semacquire" && g.stack != 0 {
 		why = s.reasonIn(g.stack)
 	}
@@ -113,6 +170,25 @@ func (s *Goroutines) reasonIn(id flight.StackID) string {
 		s.reasons[id] = why
 	}
 	return why
+}
+
+// isSocket reports whether a stack is in a function of package net.
+func (s *Goroutines) isSocket(id flight.StackID) bool {
+	is, known := s.sockets[id]
+	if !known {
+		is = slices.ContainsFunc(s.program.stacks.untrimmed(id).Frames, func(f flight.Frame) bool { return strings.HasPrefix(f.Func, "net.") })
+		s.sockets[id] = is
+	}
+	return is
+}
+
+// Cases returns the channels that a goroutine waits for in a select of several; nil if it does not. There may
+// be more than 16.
+func (s *Seen) Cases(index uint32) (all []flight.Blocker) {
+	for _, at := range s.cases[index] {
+		all = append(all, flight.MakeBlocker(flight.BlockedByChannel, at))
+	}
+	return all
 }
 
 // semaphores tells where in what is waited for the semaphore is; it is so in all releases that are known. The first that fits.

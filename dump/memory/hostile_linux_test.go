@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -214,7 +215,8 @@ func TestLayoutsAreThoseOfTheRelease(t *testing.T) {
 				break
 			}
 			name, _ := entry.Val(dwarf.AttrName).(string)
-			if entry.Tag != dwarf.TagStructType || name != "runtime.g" && name != "runtime.m" && name != "runtime.moduledata" && name != "runtime.gobuf" {
+			wanted := []string{"runtime.g", "runtime.m", "runtime.moduledata", "runtime.gobuf", "runtime.sudog", "runtime.pollDesc"}
+			if entry.Tag != dwarf.TagStructType || !slices.Contains(wanted, name) {
 				continue
 			}
 			typ, err := d.Type(entry.Offset)
@@ -245,6 +247,9 @@ func TestLayoutsAreThoseOfTheRelease(t *testing.T) {
 			"edata": {l.data + 8, offsets["runtime.moduledata.edata"]}, "bss": {l.bss, offsets["runtime.moduledata.bss"]},
 			"procid": {l.mProcID, offsets["runtime.m.procid"]}, "curg": {l.mCurG, offsets["runtime.m.curg"]}, "vdsoSP": {l.mVdsoSP, offsets["runtime.m.vdsoSP"]},
 			"text": {l.text, offsets["runtime.moduledata.text"]}, "etext": {l.etext, offsets["runtime.moduledata.etext"]},
+			"elem": {l.sudogElem, offsets["runtime.sudog.elem"]}, "isSelect": {l.sudogSelect, offsets["runtime.sudog.isSelect"]},
+			"waitlink": {l.sudogLink, offsets["runtime.sudog.waitlink"]}, "c": {l.sudogC, offsets["runtime.sudog.c"]},
+			"fd": {l.pollFD, offsets["runtime.pollDesc.fd"]}, "rg": {l.pollG, offsets["runtime.pollDesc.rg"]}, "wg": {l.pollG + 8, offsets["runtime.pollDesc.wg"]},
 			"gofunc": {l.gofunc, offsets["runtime.moduledata.gofunc"]}, "pctab": {l.pctab, offsets["runtime.moduledata.pctab"]}, "ftab": {l.ftab, offsets["runtime.moduledata.ftab"]},
 		} {
 			if c[0] != c[1] {

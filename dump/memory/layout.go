@@ -29,6 +29,7 @@ type layout struct {
 	gTracking, gStamp                              int  // tracking, trackingStamp
 	sudogElem, sudogLink, sudogC, sudogSelect      int  // sudogSelect is a byte
 	labelMap                                       bool // labels are a map, and not a slice
+	pollFD, pollG                                  int  // of a pollDesc: the descriptor, and two words for who waits for it
 	semaDogs                                       bool // also who waits for a semaphore has its sudog in waiting, with the semaphore as its element
 	magic                                          uint32
 	wrapper                                        uint8 // funcID of functions that the compiler has made
@@ -53,6 +54,7 @@ func makeLayouts() map[int]layout {
 		text: 176, etext: 184, gofunc: 304, pctab: 80, ftab: 128, data: 208, bss: 224,
 		wrapper: 21, labelMap: true,
 		sudogElem: 24, sudogSelect: 52, sudogLink: 64, sudogC: 80, magic: 0xfffffff0, functionSize: 40,
+		pollFD: 8, pollG: 24,
 		inlineSize: 20, inlineID: 2, inlineName: 12, inlineParent: 16,
 	}
 	all := map[int]layout{}
@@ -62,6 +64,7 @@ func makeLayouts() map[int]layout {
 			l.gofunc, l.functionSize, l.magic = 320, 44, 0xfffffff1
 			l.inlineSize, l.inlineID, l.inlineName, l.inlineParent = 16, 0, 4, 8
 		case 21:
+			l.pollG = 32
 			l.gSeq, l.gLockedM, l.gParent, l.gMadeAt, l.gStart, l.gLabels = 188, 208, 272, 280, 296, 344
 		case 22:
 			l.gSeq, l.wrapper = 191, 22

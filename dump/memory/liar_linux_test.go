@@ -114,7 +114,7 @@ func TestLayoutsLieWithinWhatIsCopied(t *testing.T) {
 				t.Errorf("go1.%d: %d bytes are copied, and %d read", minor, l.gWhole, at)
 			}
 		}
-		for _, at := range []int{l.sudogElem + 8, l.sudogLink + 8, l.sudogC + 8, l.sudogSelect + 1} {
+		for _, at := range []int{l.sudogElem + 8, l.sudogLink + 8, l.sudogC + 8, l.sudogSelect + 1, l.pollFD + 8, l.pollG + 16} {
 			if at > maxSudog {
 				t.Errorf("go1.%d: %d bytes of a sudog are copied, and %d read", minor, maxSudog, at)
 			}

@@ -18,6 +18,7 @@ type still struct {
 	reason   uint8
 	stack    flight.StackID
 	waitsFor uint64
+	cases    []uint64
 }
 
 // keep notes what was found, for the next look. All but a few are sorted by address.
@@ -31,7 +32,7 @@ func (p *program) keep(all []goroutine) {
 			p.recalled++
 		}
 		if g := &all[i]; g.status == statusWaiting && g.marked != 0 && g.stack != 0 && p.reason(g.reason) != "coroutine" {
-			p.known = append(p.known, still{g.at, g.id, g.marked, g.reason, g.stack, g.waitsFor})
+			p.known = append(p.known, still{g.at, g.id, g.marked, g.reason, g.stack, g.waitsFor, g.cases})
 		}
 	}
 	slices.SortFunc(p.known, func(a, b still) int { return cmp.Compare(a.at, b.at) })
@@ -50,7 +51,7 @@ func (p *program) recall(g *goroutine) bool {
 	if k.id != g.id || k.marked != g.marked || k.reason != g.reason {
 		return false
 	}
-	g.still, g.stack, g.waitsFor = true, k.stack, k.waitsFor
+	g.still, g.stack, g.waitsFor, g.cases = true, k.stack, k.waitsFor, k.cases
 	return true
 }
 

@@ -159,6 +159,7 @@ export interface ThreadDurableWait {
 
 export interface WaitedFor {
   thing: string;
+  cases?: string[];
   limited?: boolean;
   made?: Place;
   held?: number;

@@ -229,6 +229,7 @@ function For({ of, store }: { of: WaitedFor; store: Store }) {
     <>
       <Fact name="waits for">
         <b>{of.thing}</b>
+        {of.cases && `: ${of.cases.join(", ")}`}
         {of.limited && " with a time limit"}
         {of.made && <Made place={of.made} />}
         {of.poller !== undefined && of.poller > 0 && `, woken by poller ${of.poller}`}
