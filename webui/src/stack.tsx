@@ -74,7 +74,7 @@ export function StackView({ state, store, all, showAll }: StackProps) {
               </dd>
             </div>
             <div>
-              <dt>for</dt>
+              <dt title={goroutines() ? "Go notes when its garbage collector first meets a goroutine waiting" : undefined}>{goroutines() ? "for at least" : "for"}</dt>
               <dd class="still-span">
                 {waited(row, row.min)} .. {waited(row, row.max)}, median <b>{waited(row, row.median)}</b>
               </dd>

@@ -134,7 +134,7 @@ function Facts({ r, recorded, store }: { r: ThreadReport; recorded: boolean; sto
           <Word state={r.state} /> {r.reason && <span class="dim">{r.reason}</span>}{" "}
           {r.since ? (
             <>
-              for <b>{duration(r.wait_ns)}</b>
+              {goroutines() ? "for at least" : "for"} <b>{duration(r.wait_ns)}</b>
               <span class="dim">, since {clock(Date.parse(r.since))}</span>
             </>
           ) : (
