@@ -506,9 +506,12 @@ func (c *client) missing(rows []ProcessRow) string {
 	case c.agent.options.self:
 		return "The recorder of this program is off, or has not begun: it runs with VTSCOPE=off, or has no threads."
 	case len(c.agent.options.PIDs) > 0:
-		return "None of the processes that vtserve was asked to follow records, so far."
+		return "None of the processes that vtserve was asked to follow can be seen, so far."
 	}
-	return "No program that uses vtscope runs, so far. It will show up here by itself."
+	if c.agent.options.Goroutines {
+		return "No Go program runs that can be seen, so far. It will show up here by itself."
+	}
+	return "No program that uses vtscope runs, so far. It will show up here by itself. vtserve --goroutines shows all other Go programs, and vtserve PID one of them."
 }
 
 func (c *client) send(message any) error {

@@ -7,7 +7,7 @@ const inMiddle = ".middle > .panel:first-child"
 
 // What several places say.
 const (
-	noProgram   = "No program that uses vtscope runs, so far. It will show up here by itself."
+	noProgram   = "No program that uses vtscope runs, so far. It will show up here by itself. vtserve --goroutines shows all other Go programs, and vtserve PID one of them."
 	notKept     = "Nothing is kept of {time}: the oldest moment that is kept is {time}."
 	noFilter    = "No filter can be applied now: the agent saves cost, step 5 of 5: "
 	noMatch     = "No threads in this scope or below it that the filter matches."
