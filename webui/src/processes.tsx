@@ -2,6 +2,7 @@ import "./processes.css";
 import { useEffect, useState } from "preact/hooks";
 import { useDocument } from "./document";
 import type { Overview, OverviewRow } from "./documents";
+import { whyEmpty } from "./empty";
 import { change, clock, count, duration, short } from "./format";
 import type { OverlayProps } from "./overlays";
 import { Command, Empty } from "./panel";
@@ -40,7 +41,7 @@ export function Processes({ context, close }: OverlayProps) {
       {own.error && <p class="bad">{own.error}</p>}
       {state.route.at !== "" && <p class="dim">These are of now, whatever moment the page shows.</p>}
       {rows.length === 0 ? (
-        (own.value || !own.error) && <Empty>{own.value ? "No program that uses vtscope runs, so far. It will show up here by itself." : "The processes are on their way."}</Empty>
+        (own.value || !own.error) && <Empty>{own.value ? (state.route.process ? "None is seen, so far." : whyEmpty(state)) : "The processes are on their way."}</Empty>
       ) : (
         <div class="scroll">
           <table>
@@ -71,6 +72,7 @@ export function Processes({ context, close }: OverlayProps) {
                   <td>
                     <button type="button" class="link" title={row.name} onClick={() => show(row)}>
                       {row.program} {row.status === "recorded" ? row.key : row.pid}
+                      {row.kind === "goroutine" && " · goroutines"}
                     </button>
                     {row.host && <span class="dim"> on {row.host}</span>}
                   </td>
@@ -168,8 +170,8 @@ const columns: Column[] = [
   { title: "threads", about: "that have not ended", value: (r) => r.threads, text: (r) => count(r.threads), ofSnapshot: false },
   { title: "change", about: "of threads, over up to half a minute", value: (r) => r.change, text: (r) => (r.changeOver > 0 ? change(r.change) || "0" : "–"), ofSnapshot: true },
   { title: "scopes", about: "that are open", value: (r) => r.scopes, text: (r) => count(r.scopes), ofSnapshot: true },
-  { title: "starts/s", about: "threads that start each second", value: (r) => r.rates.starts, text: (r) => short(r.rates.starts), ofSnapshot: false },
-  { title: "switches/s", about: "threads that are mounted each second", value: (r) => r.rates.switches, text: (r) => short(r.rates.switches), ofSnapshot: false },
+  { title: "starts/s", about: "threads that start each second", value: (r) => r.rates.starts, text: (r) => (r.kind === "goroutine" ? "–" : short(r.rates.starts)), ofSnapshot: false },
+  { title: "switches/s", about: "threads that are mounted each second", value: (r) => r.rates.switches, text: (r) => (r.kind === "goroutine" ? "–" : short(r.rates.switches)), ofSnapshot: false },
   { title: "longest wait", about: "of any thread", value: (r) => r.oldest, text: (r) => duration(r.oldest), ofSnapshot: true },
   { title: "dropped", about: "what the recorder could not keep", value: (r) => r.dropped, text: (r) => short(r.dropped), ofSnapshot: false },
 ];
