@@ -155,9 +155,10 @@ type Agent struct {
 	dumps   chan struct{} // held while the HTTP interface takes a snapshot
 	bundles chan struct{} // held while it takes a bundle
 
-	searched   time.Time     // for Go programs, last; of run alone
-	recordings chan struct{} // held while it records
-	opening    sync.Mutex    // held while a bundle becomes one of the processes
+	searched   time.Time       // for Go programs, last; of run alone
+	strangers  map[string]bool // that were none then
+	recordings chan struct{}   // held while it records
+	opening    sync.Mutex      // held while a bundle becomes one of the processes
 
 	mu struct {
 		sync.Mutex

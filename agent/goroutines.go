@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -87,10 +88,28 @@ func (a *Agent) discoverGoroutines(recorded []flight.Process) {
 		return
 	}
 	a.searched = time.Now()
-	for _, p := range procmem.GoProcesses(func(pid int) bool {
+	strangers, asked := map[string]bool{}, map[int]string{}
+	found := procmem.GoProcesses(func(pid int) bool {
 		key, ok := plainKey(pid)
-		return !ok || knows(pid) || a.follows(key)
-	}) {
+		if !ok || knows(pid) || a.follows(key) {
+			return true
+		}
+		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // it may execute another program later
+		if key += exe; a.strangers[key] {
+			strangers[key] = true
+			return true
+		}
+		asked[pid] = key
+		return false
+	})
+	for _, p := range found {
+		delete(asked, p.PID)
+	}
+	for _, key := range asked {
+		strangers[key] = true
+	}
+	a.strangers = strangers
+	for _, p := range found {
 		if p.Err != nil {
 			a.warnOnce(fmt.Sprintf("pid %d, %s: %v", p.PID, p.Program, p.Err))
 			continue
