@@ -74,7 +74,7 @@ func (s *settings) checkSources() error {
 // options adds the sources to those of the agent. Without a pid and a demo, files and other agents are all that is shown.
 func (s *settings) show(o *agent.Options) error {
 	o.PIDs, o.Files, o.Goroutines = s.pids, s.files, s.goroutines
-	o.NoLocal = len(s.files)+len(s.remotes) > 0 && len(s.pids) == 0 && !s.demo && !s.local
+	o.NoLocal = len(s.files)+len(s.remotes) > 0 && len(s.pids) == 0 && !s.demo && !s.local && !s.goroutines
 	for _, r := range s.remotes {
 		c, err := access.NewClient(r)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -61,7 +62,7 @@ func TestBadArgumentsAreUsageErrors(t *testing.T) {
 	for _, args := range [][]string{
 		{"--nothing"}, {"shop"}, {"0"}, {"-7"}, {"--addr"}, {"--addr", "7070"}, {"--addr", "127.0.0.1:http"}, {"--addr", "127.0.0.1:70000"},
 		{"--addr", ":7070"}, {"--addr", "0.0.0.0:7070"}, {"--addr", "192.0.2.1:7070"}, {"--addr", "example.com:7070"},
-		{"--demo", "--threads", "0"}, {"--demo", "--threads", "many"}, {"--demo", "4711"}, {"4711", "--demo"},
+		{"--demo", "--threads", "0"}, {"--demo", "--threads", "many"}, {"--demo", "4711"}, {"4711", "--demo"}, {"--goroutines", "4711"},
 		{"--on", "park > x", "--incidents", "."}, {"--on", "deadlock"},
 		{"--addr", "unix:"}, {"--addr", "unix:@x"}, {"--tls-cert", "x"}, {"--client-ca", "x"}, {"--token-file", "/nowhere"}, {"--redact", "name"}, {"--redact", "name=~/(/"},
 		{"--audit", "/nowhere/x"},
@@ -87,7 +88,12 @@ func TestAPortInUseIsToldWithAWayOut(t *testing.T) {
 }
 
 func TestAProcessThatCannotBeFollowedIsToldAtOnce(t *testing.T) {
-	for _, pid := range []int{1, 1 << 30} {
+	c := exec.Command("sleep", "600") // no Go program, as the first process may be
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	for _, pid := range []int{c.Process.Pid, 1 << 30} {
 		code, _, stderr := call("--addr", "127.0.0.1:0", strconv.Itoa(pid))
 		if code != 1 || !strings.Contains(stderr, strconv.Itoa(pid)) || !strings.Contains(stderr, "    try: ") {
 			t.Errorf("vtserve %d: exit code %d, %q; want 1, the pid and what to try", pid, code, stderr)

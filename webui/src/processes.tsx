@@ -172,8 +172,8 @@ const columns: Column[] = [
   { title: "scopes", about: "that are open", value: (r) => r.scopes, text: (r) => count(r.scopes), ofSnapshot: true },
   { title: "starts/s", about: "threads that start each second", value: (r) => r.rates.starts, text: (r) => (r.kind === "goroutine" ? "–" : short(r.rates.starts)), ofSnapshot: false },
   { title: "switches/s", about: "threads that are mounted each second", value: (r) => r.rates.switches, text: (r) => (r.kind === "goroutine" ? "–" : short(r.rates.switches)), ofSnapshot: false },
-  { title: "longest wait", about: "of any thread", value: (r) => r.oldest, text: (r) => duration(r.oldest), ofSnapshot: true },
-  { title: "dropped", about: "what the recorder could not keep", value: (r) => r.dropped, text: (r) => short(r.dropped), ofSnapshot: false },
+  { title: "longest wait", about: "of any thread", value: (r) => r.oldest, text: (r) => (r.kind === "goroutine" && r.oldest === 0 ? "–" : duration(r.oldest)), ofSnapshot: true },
+  { title: "dropped", about: "what the recorder could not keep", value: (r) => r.dropped, text: (r) => (r.kind === "goroutine" ? "–" : short(r.dropped)), ofSnapshot: false },
 ];
 
 function Status({ row }: { row: OverviewRow }) {

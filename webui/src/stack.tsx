@@ -76,7 +76,13 @@ export function StackView({ state, store, all, showAll }: StackProps) {
             <div>
               <dt title={goroutines() ? "Go notes when its garbage collector first meets a goroutine waiting" : undefined}>{goroutines() ? "for at least" : "for"}</dt>
               <dd class="still-span">
-                {waited(row, row.min)} .. {waited(row, row.max)}, median <b>{waited(row, row.median)}</b>
+                {goroutines() && row.unknown === row.count ? (
+                  <span class="dim">not known before the garbage collector meets them</span>
+                ) : (
+                  <>
+                    {waited(row, row.min)} .. {waited(row, row.max)}, median <b>{waited(row, row.median)}</b>
+                  </>
+                )}
               </dd>
             </div>
             <div>
