@@ -164,6 +164,7 @@ type Agent struct {
 		sync.Mutex
 		closed    bool
 		followers map[string]*follower // by path of the flight file
+		refused   map[string]time.Time // processes whose goroutines could not be read, by key
 		warned    map[string]bool
 		clients   int
 	}
@@ -179,6 +180,7 @@ func New(o Options) (*Agent, error) {
 	a.meter.maxCPU, a.meter.maxMemory = o.MaxCPU, o.MaxMemory
 	a.ctx, a.stop = context.WithCancel(context.Background())
 	a.mu.followers = map[string]*follower{}
+	a.mu.refused = map[string]time.Time{}
 	a.mu.warned = map[string]bool{}
 	if err := a.marks.open(o.Marks, a.warnOnce); err != nil {
 		for _, r := range o.Remotes {

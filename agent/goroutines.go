@@ -126,11 +126,17 @@ func (a *Agent) discoverGoroutines(recorded []flight.Process) {
 // memory there are threads all the same.
 func (a *Agent) followGoroutines(pid int, own bool) {
 	key, ok := plainKey(pid)
-	if !ok || a.follows(key) {
-		return // it has ended, which who follows it tells
+	if !ok || a.follows(key) || a.refusedLately(key, own) {
+		return // or it has ended, which who follows it tells
 	}
 	f, err := newPlainFollower(a, pid, key)
 	if err != nil {
+		a.mu.Lock()
+		if len(a.mu.refused) >= maxRefused {
+			clear(a.mu.refused)
+		}
+		a.mu.refused[key] = time.Now()
+		a.mu.Unlock()
 		if !errors.Is(err, flight.ErrNoProcess) && !own {
 			a.warnOnce(err.Error())
 		}
@@ -143,6 +149,18 @@ func (a *Agent) followGoroutines(pid int, own bool) {
 	a.mu.Lock()
 	a.mu.followers[key] = f
 	a.mu.Unlock()
+}
+
+// maxRefused is how many processes are remembered that could not be read: they come and go.
+const maxRefused = 1000
+
+// refusedLately reports whether it would be too soon to try again to read the goroutines of a process. Its own
+// a program tries to read once only: each attempt may read all that it has in memory.
+func (a *Agent) refusedLately(key string, own bool) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at, ok := a.mu.refused[key]
+	return ok && (own || time.Since(at) < searchEvery)
 }
 
 func newPlainFollower(a *Agent, pid int, key string) (*follower, error) {
