@@ -130,6 +130,7 @@ func (a *Agent) serveWaits(w http.ResponseWriter, r *http.Request, q *ask) error
 
 // takeWaits reads the waits of the threads that are meant: of all without a filter, a scope and a group.
 func takeWaits(ctx context.Context, r dump.Source, q *ask) (*dump.Waits, error) {
+	r = dump.Looked(r) // once for all that follows
 	if q.options.Filter == nil && q.group == "" {
 		return dump.TakeWaits(ctx, r)
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -93,8 +94,7 @@ type result struct {
 // goroutine at a time.
 type source interface {
 	dump.Source
-	look() dump.Source // what a new look sees, until the next
-	Close() error
+	io.Closer
 }
 
 // newFollower returns one of a flight file.
@@ -247,7 +247,7 @@ func (f *follower) begin(ctx context.Context, now time.Time, soon bool) bool {
 		var res result
 		res.cost = onProcessor(func() {
 			began := time.Now()
-			src := f.live.look()
+			src := dump.Looked(f.live)
 			if res.look, res.err = what.Take(ctx, src); res.err == nil {
 				res.look.Snapshot.Took = time.Since(began)
 				res.filtered, res.err = f.takeFiltered(ctx, src)

@@ -55,7 +55,6 @@ func (g *glance) Look() dump.Source {
 	return g.Seen
 }
 
-func (g *glance) look() dump.Source                  { return g.Look() }
 func (g *glance) Scopes() ([]flight.ScopeRow, error) { return g.Look().Scopes() }
 func (g *glance) Close() error                       { return g.close() }
 
@@ -142,13 +141,7 @@ func (a *Agent) followGoroutines(pid int, own bool) {
 		}
 		return
 	}
-	if !a.goWhileOpen(f.run) {
-		f.live.Close()
-		return
-	}
-	a.mu.Lock()
-	a.mu.followers[key] = f
-	a.mu.Unlock()
+	a.start(f)
 }
 
 // maxRefused is how many processes are remembered that could not be read: they come and go.
@@ -191,7 +184,7 @@ func newPlainFollower(a *Agent, pid int, key string) (*follower, error) {
 // kindGoroutine is the kind of the rows of a process that is seen without a recorder, as in snapshots.
 const kindGoroutine = "goroutine"
 
-// plainShare is the part of a processor that looks at goroutines may use: with a page that shows them it is 2 %.
+// plainShare is the part of a processor that looks at goroutines may use. A page that shows them costs more.
 const plainShare = 0.015
 
 // plainPause is the time between two looks at goroutines that nobody need be told of.

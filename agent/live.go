@@ -21,9 +21,6 @@ type live struct {
 	blind      error           // why it cannot be
 }
 
-// look returns l: a flight file is read piece by piece.
-func (l *live) look() dump.Source { return l }
-
 // FlightReader returns the reader of the flight file.
 func (l *live) FlightReader() *flight.Reader { return l.Reader }
 

@@ -123,7 +123,7 @@ func (o LookOptions) Take(ctx context.Context, src Source) (*Look, error) {
 // unrecorded reads a look of a source without a recorder.
 func (o LookOptions) unrecorded(ctx context.Context, src Source, needs need, l *Look) (err error) {
 	began := l.Taken
-	src = looked(src)
+	src = Looked(src)
 	if needs&needThreads != 0 {
 		if l.Snapshot, err = Take(ctx, src, o.Snapshot); err != nil {
 			return err

@@ -155,7 +155,7 @@ func (m *matching) Blocker(b flight.Blocker) string {
 
 // namedBlocker writes what somebody waits for: `semaphore "db"`, or of a socket its descriptor and its addresses or path.
 func namedBlocker(b flight.Blocker, name string) string {
-	if k := b.Kind(); k == flight.BlockedBySocket || k == flight.BlockedByFile && strings.HasPrefix(name, "/") {
+	if b.Kind() == flight.BlockedBySocket {
 		return kindName(b) + " " + idText(b) + " " + name
 	}
 	return kindName(b) + " " + strconv.Quote(name)

@@ -36,8 +36,8 @@ type Living interface {
 	Look() Source
 }
 
-// looked returns what a new look at a source sees; the source itself if it is read piece by piece.
-func looked(src Source) Source {
+// Looked returns what a new look at a source sees; the source itself if it is read piece by piece.
+func Looked(src Source) Source {
 	if l, ok := src.(Living); ok {
 		return l.Look()
 	}

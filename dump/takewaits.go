@@ -15,7 +15,7 @@ import (
 //
 // A deadlock of a process that runs is looked at twice: those who are in it waited for the same all the time, and the holders are of a moment in between.
 func TakeWaits(ctx context.Context, src Source) (*Waits, error) {
-	r := waitsSource(looked(src))
+	r := waitsSource(Looked(src))
 	if r == nil {
 		return nil, ErrNoWaits
 	}

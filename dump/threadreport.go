@@ -111,7 +111,7 @@ func (e NoThreadError) Error() string {
 // TakeThread reads all that is known of a thread. The error is that of [Take], or a [NoThreadError].
 func TakeThread(ctx context.Context, src Source, id flight.ThreadID) (*ThreadReport, error) {
 	began := time.Now()
-	src = looked(src)
+	src = Looked(src)
 	if w, ok := src.(interface{ WaitsSource() WaitsSource }); ok {
 		src = w.WaitsSource() // which knows of each what it waits for
 	}

@@ -47,7 +47,7 @@ func KnowsWaits(src Source) bool { return waitsSource(src) != nil }
 // They are those that match o.Filter, and of these the group of a key unless that is "". Whether there is a deadlock, all threads of the process decide. The error
 // is that of [TakeWaits], a [NoGroupError], or [ErrNoWaits].
 func TakeWaitsOf(ctx context.Context, src Source, key string, o Options) (*Waits, error) {
-	src = looked(src)
+	src = Looked(src)
 	r := waitsSource(src)
 	if r == nil {
 		return nil, ErrNoWaits

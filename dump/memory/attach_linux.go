@@ -109,7 +109,6 @@ func AttachGo(pid int, o GoroutineOptions) (*Goroutines, error) {
 		}
 		return nil, fmt.Errorf("memory: read process %d: %w", pid, err)
 	}
-	src.program.living = true
 	src.alive = func() bool { alive, _ := p.Alive(); return alive }
 	src.clock = monotonic
 	src.status = func() flight.Status {

@@ -67,9 +67,10 @@ func (p *program) walk(pause func(time.Duration)) ([]goroutine, error) {
 			pause(time.Millisecond << try)
 		}
 	}
-	if p.living {
+	if p.again { // who looks once keeps nothing
 		p.keep(all)
 	}
+	p.again = true
 	return byID(all), nil
 }
 

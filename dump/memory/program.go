@@ -23,7 +23,7 @@ type program struct {
 	lists   []uint64 // addresses of runtime.allgs, and of copies of it
 	reasons []string // runtime.waitReasonStrings
 
-	living   bool    // there will be more looks
+	again    bool    // it was looked at before, and so may be again
 	known    []still // of the look before, by address
 	recalled int     // by the newest look
 	whole    int     // words of the stacks that the newest whole look found; 0: none was taken

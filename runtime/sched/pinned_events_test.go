@@ -510,6 +510,7 @@ func TestWaitsForLocksOfTheSchedulersDoNotCountAsBlocking(t *testing.T) {
 	looked(3)
 	waiting := b.Start(func() {})
 	var over atomic.Bool
+	defer over.Store(true)
 	go func() {
 		for !over.Load() {
 		}
