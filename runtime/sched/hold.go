@@ -293,19 +293,17 @@ func (w *worker) blocking(t *Task, g uintptr, closely bool) bool {
 
 // computes reports whether t, which is mounted on w and does not block, has computed for long. One that
 // waits for a processor, which other processes may have, does not: more carriers would not help it.
-// Where nothing can be known of the thread, standing still is enough. The caller has seen t's word, and with it what
-// t's maker has written.
-func (w *worker) computes(t *Task) bool {
+// Where nothing can be known of the thread, standing still is enough. noted tells that noteHolds has looked at it.
+func (w *worker) computes(t *Task, g uintptr, noted bool) bool {
 	if t == nil || !w.seen.held {
 		return false
 	}
-	g := w.goroutineOf(t)
 	if g == 0 || !coro.SharedLookout().Sees() {
 		return w.seen.stood >= monopolyTicks
 	}
 	k := &w.seen.work
-	if t.rec == nil {
-		k.see(t, g, flight.Now()) // else noteHolds has
+	if !noted {
+		k.see(t, g, flight.Now())
 	}
 	return k.thread == t && k.sum >= monopolyTicks*watchTick
 }

@@ -167,11 +167,15 @@ func (fj *ForkJoin) look() (queued bool) {
 		waited := w.seen.waits
 		w.seen.waits = w.handOff.full() || !w.queue.looksEmpty()
 		t, _, g := w.mountedThread()
+		noted := g != 0 // its record is not read here: that is ordered by nothing that the race detector knows
+		if t != nil && !noted {
+			g = w.goroutineOf(t)
+		}
 		isHeld := w.blocking(t, g, n > 0)
 		switch {
 		case isHeld:
 			blocked++
-		case w.computes(t):
+		case w.computes(t, g, noted):
 			isHeld = true
 			computing++
 		}
