@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"maps"
 	"net/http"
 	"runtime"
 	"strings"
@@ -94,8 +95,8 @@ type handler struct {
 	on      sched.Scheduler
 	turns   *vsync.Semaphore // nil: no limit
 
-	routes sync.Map // of key to *route
-	count  atomic.Int32
+	routes atomic.Pointer[map[key]*route] // nil: none. A map does not change
+	mu     sync.Mutex                     // of who makes the next one
 }
 
 // A route is what requests of one method and pattern have in common.
@@ -111,38 +112,52 @@ const maxRoutes = 1 << 10
 
 func (h *handler) route(r *http.Request, pattern string) *route {
 	k := key{known(r.Method), pattern}
-	if v, ok := h.routes.Load(k); ok {
-		return v.(*route)
+	if known := h.routes.Load(); known != nil {
+		if at := (*known)[k]; at != nil {
+			return at
+		}
 	}
-	name := cmp.Or(pattern, h.name)
-	if h.count.Add(1) > maxRoutes {
-		h.count.Add(-1)
-		return &route{threadName(k.method, pattern), structured.Permanent(h.name)}
+	return h.makeRoute(k)
+}
+
+func (h *handler) makeRoute(k key) *route {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	routes := map[key]*route{}
+	if known := h.routes.Load(); known != nil {
+		if at := (*known)[k]; at != nil {
+			return at
+		}
+		if len(*known) >= maxRoutes {
+			return &route{threadName(k.method, k.pattern), structured.Permanent(h.name)}
+		}
+		routes = maps.Clone(*known)
 	}
-	v, _ := h.routes.LoadOrStore(k, &route{threadName(k.method, pattern), structured.Permanent(name)})
-	return v.(*route)
+	at := &route{threadName(k.method, k.pattern), structured.Permanent(cmp.Or(k.pattern, h.name))}
+	routes[k] = at
+	h.routes.Store(&routes)
+	return at
 }
 
 // ServeHTTP is the server's side.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pattern := h.pattern(r)
-	q := &request{of: h, w: w, r: r}
 	switch b := (vthread.Builder{Context: r.Context(), InterruptOnDone: true}); {
 	case structured.Alone(r.Context()):
 		at := h.route(r, pattern)
 		b.Name, b.Scope = at.thread, at.scope
 		if h.virtual {
 			b.Scheduler = h.on
-			q.start(b)
+			(&request{of: h, w: w, r: r}).start(b)
 		} else {
-			b.Run(q.adopted)
+			b.Run(h.adopts(w, r))
 		}
 	case h.virtual:
-		h.fork(q, pattern)
+		h.fork(&request{of: h, w: w, r: r}, pattern)
 	default:
 		defer structured.Open(r.Context(), cmp.Or(pattern, h.name)).Close()
 		b.Name = threadName(known(r.Method), pattern)
-		b.Run(q.adopted)
+		b.Run(h.adopts(w, r))
 	}
 }
 
@@ -262,7 +277,14 @@ func (q *request) alone() {
 	_ = q.serve()
 }
 
-// adopted is the thread's side on the server's own goroutine.
+// adopts returns the thread's side on the server's own goroutine.
+func (h *handler) adopts(w http.ResponseWriter, r *http.Request) func() {
+	return func() {
+		q := request{of: h, w: w, r: r} // not on the heap
+		q.adopted()
+	}
+}
+
 func (q *request) adopted() {
 	defer func() {
 		if q.returned {

@@ -252,11 +252,12 @@ func (b *Builder) equip(t *Thread) {
 		if b.Count != nil {
 			name += strconv.FormatInt(b.Count.take(), 10)
 		}
-		r.name.Store(&name)
+		r.firstName = name
+		r.name.Store(&r.firstName)
 	}
 	r.onPanic = b.OnPanic
 	r.parent = b.Context
-	if b.InterruptOnDone && b.Context != nil && b.Context.Done() != nil {
+	if b.InterruptOnDone && b.Context != nil {
 		t.task.HeedLater()
 	}
 	if len(b.Labels) > 0 {

@@ -36,6 +36,7 @@ type Thread struct {
 // rare is what few of a million threads have.
 type rare struct {
 	name      atomic.Pointer[string]
+	firstName string // that name begins with
 	onPanic   func(t *Thread, value any, stack []byte)
 	unstarted runtime.Cleanup // of a thread that was made by Unstarted, or refused by its scheduler
 
@@ -46,10 +47,9 @@ type rare struct {
 	locals   bindings                           // the thread's own
 	mu       struct {
 		sync.Mutex
-		attachment any             // of the scheduler
-		context    context.Context // see [Thread.Context]
-		cancel     context.CancelCauseFunc
-		unheed     func() bool // ends what [body.Heed] has begun
+		attachment any            // of the scheduler
+		context    *threadContext // see [Thread.Context]
+		unheed     func() bool    // ends what [body.Heed] has begun
 	}
 }
 
