@@ -21,8 +21,9 @@ type ClientOptions struct {
 	// Certificate, else https.
 	Address string
 	// Token is shown to the server, and to nobody else. Default: that of TokenFile; else of the environment, [EnvToken], or the file that [EnvTokenFile] names.
-	Token     Secret
-	TokenFile string // only its owner may read it: a token, or lines as [ParseTokens] reads them, of which the first with the most rights counts
+	Token            Secret
+	NotOfEnvironment bool   // there is no default beyond TokenFile
+	TokenFile        string // only its owner may read it: a token, or lines as [ParseTokens] reads them, of which the first with the most rights counts
 
 	CA               string // file in PEM: the server's certificate is signed by one of these. Default: the system's
 	Certificate, Key string // files in PEM, for a server that knows its clients by certificates
@@ -114,6 +115,8 @@ func (o *ClientOptions) token() (Secret, error) {
 	switch {
 	case o.Token != "":
 		return o.Token, nil
+	case file == "" && o.NotOfEnvironment:
+		return "", nil
 	case file == "":
 		if s := strings.TrimSpace(os.Getenv(EnvToken)); s != "" {
 			return Secret(s), nil

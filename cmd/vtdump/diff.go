@@ -30,8 +30,8 @@ func (s *settings) diff(ctx context.Context, w world) error {
 		return usageError{"diff needs two targets, or --every", "vtdump diff " + s.target + " --every 5s; or vtdump --json " + s.target + " > before.json, and\n" +
 			"later vtdump diff before.json " + s.target}
 	case len(s.more) == 0:
-		if isRemote(s.target) {
-			return usageError{s.target + " is an agent's address, and diff --every needs a process of this machine", diffFiles(s.target)}
+		if isAddress(s.target) {
+			return usageError{s.target + " is an address, and diff --every needs a process of this machine", diffFiles(s.target)}
 		}
 		return s.diffEvery(ctx, w)
 	}
@@ -48,7 +48,7 @@ func (s *settings) diff(ctx context.Context, w world) error {
 
 // diffEvery compares a process with itself so long before, until Ctrl-C, its end, --times, or a change that --fail-on names.
 func (s *settings) diffEvery(ctx context.Context, w world) error {
-	if isDump(s.target) || memory.IsCore(s.target) || s.hasTraces(w) || isRecording(s.target) || isBundle(s.target) {
+	if isDump(s.target) || memory.IsCore(s.target) || s.hasTraces(ctx, w) || isRecording(s.target) || isBundle(s.target) {
 		return usageError{"--every: " + s.target + " does not change", "vtdump diff " + s.target + " ANOTHER"}
 	}
 	r, err := s.source(w)

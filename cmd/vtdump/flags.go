@@ -158,6 +158,7 @@ var targets = []targetRow{
 	{"FILE", "a flight file, such as /dev/shm/vtscope-1000/4711-99.flight"},
 	{"DUMP", "a file that vtdump --json has written: the threads as they were then"},
 	{"TRACES", "a goroutine dump of any Go program or one of the JDK, also of diff and check; - is standard input"},
+	{"PPROF-URL", "where a Go program serves package net/http/pprof: http://HOST:PORT/debug/pprof/ is its profile of goroutines, which has neither their ids nor how long they wait; http://HOST:PORT/debug/pprof/goroutine?debug=2 has, and stops the program meanwhile"},
 	{"CORE", "a core file of the kernel, of gcore, or of dlv"},
 	{"BUNDLE", "an incident bundle: what the process did then"},
 	{"DIR", "of durable: the folder of a file store, whether or not a process uses it"},
@@ -317,13 +318,13 @@ var flags = []flagRow{
 			s.memory.scopes, err = word(v, memory.ScopeBys)
 			return
 		}},
-	{"token-file", "", "FILE", "of HOST:PORT: the token, in a file that only you can read (default: VTSCOPE_TOKEN, or the file that VTSCOPE_TOKEN_FILE names)", overNetwork,
+	{"token-file", "", "FILE", "of HOST:PORT and PPROF-URL: the token, in a file that only you can read (default of HOST:PORT: VTSCOPE_TOKEN, or the file that VTSCOPE_TOKEN_FILE names)", overHTTP,
 		func(s *settings, v string) error { s.remote.tokenFile = v; return nil }},
-	{"ca", "", "FILE", "of HOST:PORT and NATS-URL: the certificates in PEM that sign the server's (default: the system's)", overNetwork,
+	{"ca", "", "FILE", "of HOST:PORT, PPROF-URL and NATS-URL: the certificates in PEM that sign the server's (default: the system's)", overHTTP,
 		func(s *settings, v string) error { s.remote.ca = v; return nil }},
-	{"cert", "", "FILE", "of HOST:PORT and NATS-URL: the certificate in PEM by which the server knows you; with --key", overNetwork,
+	{"cert", "", "FILE", "of HOST:PORT, PPROF-URL and NATS-URL: the certificate in PEM by which the server knows you; with --key", overHTTP,
 		func(s *settings, v string) error { s.remote.cert = v; return nil }},
-	{"key", "", "FILE", "of HOST:PORT and NATS-URL: the key of --cert; of durable, of a file with encrypted bytes: the secret of the program", overNetwork,
+	{"key", "", "FILE", "of HOST:PORT, PPROF-URL and NATS-URL: the key of --cert; of durable, of a file with encrypted bytes: the secret of the program", overHTTP,
 		func(s *settings, v string) error { s.remote.key = v; return nil }},
 	{"width", "", "N", "cut lines after N columns (default 100)", everyCommand,
 		func(s *settings, v string) (err error) {

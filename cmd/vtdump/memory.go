@@ -311,8 +311,8 @@ func (s *settings) explainMemory(err error) error {
 	case memory.IsCore(s.target) && strings.Contains(err.Error(), "is cut"):
 		return hint{named(s.target, err), "the whole core file: " + s.target + " ends before its segments do; was there room on the disk, and no limit (ulimit -c)?"}
 	case errors.Is(err, memory.ErrNotGo):
-		return hint{named(s.target, err), "vtdump, for a list; of a Go program that says it itself:\n" +
-			"     curl HOST:PORT/debug/pprof/goroutine?debug=2 | vtdump -"}
+		return hint{named(s.target, err), "vtdump, for a list; of a Go program that serves package net/http/pprof:\n" +
+			"     vtdump http://HOST:PORT/debug/pprof/"}
 	case errors.Is(err, flight.ErrNotVtscope):
 		return hint{named(s.target, err), "vtdump, for a list; in memory a program is found from 0.1 s after its start on, unless it runs with VTSCOPE=off"}
 	case memory.IsCore(s.target) && errors.Is(err, flight.ErrFormat):

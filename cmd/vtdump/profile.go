@@ -122,7 +122,7 @@ func (s *settings) takeProfile(ctx context.Context, w world, k *profile.Kind) (p
 		p.Profile = threads.Of(snap)
 		return p, nil
 	case isTraces(s.target):
-		src, err := s.readTraces(w)
+		src, err := s.readTraces(ctx, w)
 		if err != nil {
 			return p, fmt.Errorf("%s: %w", s.target, err)
 		}

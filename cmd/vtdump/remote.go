@@ -45,7 +45,10 @@ var (
 )
 
 // isRemote reports whether a target is an agent's address.
-func isRemote(target string) bool {
+func isRemote(target string) bool { return isAddress(target) && !isPprof(target) }
+
+// isAddress reports whether a target is an address at all.
+func isAddress(target string) bool {
 	if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") || strings.HasPrefix(target, "unix:") {
 		return true
 	}
@@ -91,6 +94,9 @@ const withinProgram = "/debug/vt"
 
 // overNetwork are the commands that can ask an agent.
 const overNetwork = commandThreads | commandScheduler | commandWaits | commandFindings | commandSettings | commandRecord | commandIncident | commandDiff | commandDurable
+
+// overHTTP are those, and the ones that ask package net/http/pprof.
+const overHTTP = overNetwork | commandCheck | commandProfile
 
 // openRemote connects to nothing so far.
 func (s *settings) openRemote(target string) (*remote, error) {
@@ -172,6 +178,11 @@ func (r *remote) ask(ctx context.Context, method, path string, query url.Values,
 
 // unreachable adds the next step to an error of a connection.
 func (r *remote) unreachable(err error) error {
+	return unreachable(r.address, r.client, err, "vtserve on that machine; or ssh -L 7070:127.0.0.1:7070 HOST and then 127.0.0.1:7070")
+}
+
+// unreachable adds the next step to an error of a connection. refused is that where nobody listens.
+func unreachable(address string, client *access.Client, err error, refused string) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err // without the URL, which the target is
@@ -182,17 +193,17 @@ func (r *remote) unreachable(err error) error {
 	case errors.As(err, &unknown), errors.As(err, new(x509.HostnameError)):
 		try = "--ca FILE, with the certificate that signed the server's; and the name that is in it"
 	case errors.As(err, &header), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		try = "http://" + strings.TrimPrefix(r.address, "https://") + ": it speaks no TLS"
-	case errors.Is(err, io.EOF) && strings.HasPrefix(r.client.URL(""), "http://"):
-		try = "https://" + strings.TrimPrefix(r.address, "http://")
+		try = "http://" + strings.TrimPrefix(address, "https://") + ": it speaks no TLS"
+	case errors.Is(err, io.EOF) && strings.HasPrefix(client.URL(""), "http://"):
+		try = "https://" + strings.TrimPrefix(address, "http://")
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
-		try = "vtserve on that machine; or ssh -L 7070:127.0.0.1:7070 HOST and then 127.0.0.1:7070"
+		try = refused
 	case errors.Is(err, fs.ErrPermission):
 		try = "as the user who runs vtserve"
 	default:
 		try = "whether the name and the port are right, and whether this machine may reach it"
 	}
-	return hint{fmt.Errorf("%s: %w", r.address, err), try}
+	return hint{fmt.Errorf("%s: %w", address, err), try}
 }
 
 // refused tells why an agent did not do what it was asked. What it says is not trusted.

@@ -22,7 +22,7 @@ func (s *settings) snapshotOf(ctx context.Context, w world, target string) (*dum
 	case isRemote(target):
 		return t.snapshotOverNetwork(ctx)
 	case isTraces(target):
-		src, err := t.readTraces(w)
+		src, err := t.readTraces(ctx, w)
 		if errors.Is(err, goroutines.ErrNone) && target != fromStdin {
 			break
 		}

@@ -22,7 +22,7 @@ const fromStdin = "-"
 
 // isTraces reports whether a target is a dump that somebody else has written: of goroutines, or of the JDK.
 func isTraces(target string) bool {
-	if target == fromStdin {
+	if target == fromStdin || isPprof(target) {
 		return true
 	}
 	if memory.IsCore(target) {
@@ -43,8 +43,8 @@ func (s *settings) traces(ctx context.Context, w world) error {
 	if s.growth > 0 {
 		return hint{errors.New("--growth: a dump is of one moment"), "vtdump diff, of two dumps that vtdump --json has written"}
 	}
-	src, err := s.readTraces(w)
-	if errors.Is(err, goroutines.ErrNone) && s.target != fromStdin { // then it is a program's name, or nothing
+	src, err := s.readTraces(ctx, w)
+	if errors.Is(err, goroutines.ErrNone) && s.target != fromStdin && !isPprof(s.target) { // then it is a program's name, or nothing
 		r, err := open(s.call(), s.target, w.now())
 		if err != nil {
 			return err
@@ -60,14 +60,14 @@ func (s *settings) traces(ctx context.Context, w world) error {
 
 // ofTraces does a command that is not for threads with a dump that somebody else has written, if it is one. done is false if it is none.
 func (s *settings) ofTraces(ctx context.Context, w world) (done bool, err error) {
-	if !s.hasTraces(w) {
+	if !s.hasTraces(ctx, w) {
 		return false, nil
 	}
 	if s.command != commandCheck {
 		return true, usageError{fmt.Sprintf("%s is a dump of stacks, and %s needs a process: who holds what, and since when, is in no such dump", s.target, formOf(s.command).word),
 			"vtdump " + s.target + "; or vtdump diff, of two"}
 	}
-	src, err := s.readTraces(w)
+	src, err := s.readTraces(ctx, w)
 	if err != nil {
 		return true, noTraces(s.target, err)
 	}
@@ -75,16 +75,22 @@ func (s *settings) ofTraces(ctx context.Context, w world) (done bool, err error)
 }
 
 // hasTraces reports whether the target is a dump that somebody else has written: a file of text without goroutines may have the name of a program.
-func (s *settings) hasTraces(w world) bool {
-	if s.target == fromStdin || !isTraces(s.target) {
-		return s.target == fromStdin
+func (s *settings) hasTraces(ctx context.Context, w world) bool {
+	switch {
+	case s.target == fromStdin, isPprof(s.target):
+		return true
+	case !isTraces(s.target):
+		return false
 	}
-	_, err := s.readTraces(w)
+	_, err := s.readTraces(ctx, w)
 	return !errors.Is(err, goroutines.ErrNone)
 }
 
 // noTraces is the error of a dump that cannot be read.
 func noTraces(target string, err error) error {
+	if isPprof(target) {
+		return err // which says it
+	}
 	try := "a goroutine dump of Go, such as that of /debug/pprof/goroutine?debug=2, or a thread dump of the JDK, such as that of jcmd PID Thread.dump_to_file"
 	if errors.Is(err, jdk.ErrPrinted) {
 		try = "jcmd PID Thread.dump_to_file -format=json FILE"
@@ -92,7 +98,10 @@ func noTraces(target string, err error) error {
 	return hint{fmt.Errorf("%s: %w", target, err), try}
 }
 
-func (s *settings) readTraces(w world) (dump.Source, error) {
+func (s *settings) readTraces(ctx context.Context, w world) (dump.Source, error) {
+	if isPprof(s.target) {
+		return s.readPprof(ctx, w)
+	}
 	o := goroutines.Options{Name: "standard input", At: w.now()}
 	from := w.stdin
 	if s.target != fromStdin {

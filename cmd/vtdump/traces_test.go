@@ -133,7 +133,7 @@ func TestWhatIsRefusedOfThreadsIsNamed(t *testing.T) {
 }
 
 func TestErrorsNameTheWayThatIsLeft(t *testing.T) {
-	fails(t, exitFailed, "curl HOST:PORT/debug/pprof/goroutine?debug=2 | vtdump -\n", stranger(t))
+	fails(t, exitFailed, "vtdump http://HOST:PORT/debug/pprof/\n", stranger(t))
 	fails(t, exitFailed, "    try: vtdump waits TARGET; or vtdump, for a list\n", "wiats")
 	fails(t, exitFailed, "    try: vtdump findings TARGET; or vtdump, for a list\n", "finding")
 }
