@@ -12,11 +12,13 @@
 //
 // A second table has what recorders add to those works, Go's own trace among them, how many bytes an event takes on the disk, and who is the cheapest.
 //
+// A third one, which needs no JDK, has servers: net/http alone, and package vhttp with adopted and with virtual threads.
+//
 // # Concurrency
 //
 // None: one process runs at a time.
 //
 // # Where to start reading
 //
-// works.go has what is compared, table.go what is printed, recorders.go the second table.
+// works.go has what is compared, table.go what is printed, recorders.go the second table, servers.go the third.
 package main

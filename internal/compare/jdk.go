@@ -186,6 +186,6 @@ func reportNoJDK(w io.Writer, err error) bool {
 	if !errors.Is(err, errNoJDK) {
 		return false
 	}
-	fmt.Fprintf(w, "compare: nothing compared: %v\n", err)
+	fmt.Fprintf(w, "compare: nothing compared with Java: %v\n", err)
 	return true
 }

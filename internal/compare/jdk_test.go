@@ -70,7 +70,7 @@ func TestWithoutAJDKItSaysWhereItLooked(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if !reportNoJDK(&out, err) || !strings.HasPrefix(out.String(), "compare: nothing compared: no JDK") {
+	if !reportNoJDK(&out, err) || !strings.HasPrefix(out.String(), "compare: nothing compared with Java: no JDK") {
 		t.Errorf("got %q, want the reason", &out)
 	}
 	if reportNoJDK(&out, errors.New("another")) {

@@ -32,7 +32,11 @@ func main() {
 	if *verbose {
 		progress = os.Stderr
 	}
-	if err := compare(wanted, *rounds, os.Stdout, progress); err != nil && !reportNoJDK(os.Stdout, err) {
+	err = compare(wanted, *rounds, os.Stdout, progress)
+	if reportNoJDK(os.Stdout, err) {
+		err = nil
+	}
+	if err = errors.Join(err, compareServers(wanted, *rounds, os.Stdout, progress)); err != nil {
 		fmt.Fprintf(os.Stderr, "compare: %v\n", err)
 		os.Exit(1)
 	}
@@ -40,6 +44,10 @@ func main() {
 
 // compare measures the wanted works and prints the table.
 func compare(wanted *regexp.Regexp, rounds int, out, progress io.Writer) (err error) {
+	chosen := slices.DeleteFunc(slices.Clone(works), func(w work) bool { return !w.matches(wanted) })
+	if len(chosen) == 0 {
+		return nil
+	}
 	j, err := findJDK(os.Getenv, jvmFolders)
 	if err != nil {
 		return err
@@ -57,7 +65,6 @@ func compare(wanted *regexp.Regexp, rounds int, out, progress io.Writer) (err er
 		return fmt.Errorf("build the benchmarks: %w\n%s", err, out)
 	}
 	system := machine(j, rounds)
-	chosen := slices.DeleteFunc(slices.Clone(works), func(w work) bool { return !w.matches(wanted) })
 	all := measured{}
 	for range rounds {
 		for _, w := range chosen {
