@@ -56,8 +56,8 @@ func profileAt(target string) (p pprofProfile, err error) {
 	return p, nil
 }
 
-// fewestSeconds is how often --watch may ask a program for a profile: each costs it.
-const fewestSeconds = 2 * time.Second
+// leastInterval is the time between two profiles that --watch asks a program for: each costs it.
+const leastInterval = 2 * time.Second
 
 // answerTime is how long a program may take to begin its answer: it writes the text of 100,000 goroutines in about 7 s.
 const answerTime = time.Minute
