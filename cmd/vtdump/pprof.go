@@ -56,8 +56,17 @@ func profileAt(target string) (p pprofProfile, err error) {
 	return p, nil
 }
 
-// leastInterval is the time between two profiles that --watch asks a program for: each costs it.
-const leastInterval = 2 * time.Second
+// leastInterval is the time between two profiles that --watch asks a program for: each costs it, and for the text it
+// stops.
+func leastInterval(target string) time.Duration {
+	if !isPprof(target) {
+		return 0
+	}
+	if p, err := profileAt(target); err == nil && p.text {
+		return 10 * time.Second
+	}
+	return 2 * time.Second
+}
 
 // answerTime is how long a program may take to begin its answer: it writes the text of 100,000 goroutines in about 7 s.
 const answerTime = time.Minute

@@ -133,6 +133,7 @@ func TestWhatAnAddressOfPprofDoesNotAnswerIsExplained(t *testing.T) {
 		{[]string{base + "/debug/pprof/goroutine?debug=3"}, exitUsage, "debug=0 to 2"},
 		{[]string{base + "/debug/pprof/goroutine?seconds=3"}, exitUsage, "debug=0 to 2"},
 		{[]string{"--watch=1s", base + "/debug/pprof/"}, exitUsage, "--watch=2s"},
+		{[]string{"--watch=9s", base + "/debug/pprof/goroutine?debug=2"}, exitUsage, "--watch=10s"},
 		{[]string{"findings", base + "/debug/pprof/"}, exitUsage, "who holds what"},
 		{[]string{"diff", "--every", "1s", base + "/debug/pprof/"}, exitUsage, "is an address"},
 	} {

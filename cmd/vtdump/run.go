@@ -71,8 +71,8 @@ func (s *settings) do(ctx context.Context, w world) error {
 		return written(io.WriteString(w.stdout, helpText()))
 	case s.version:
 		return written(io.WriteString(w.stdout, versionText()))
-	case s.again > 0 && s.again < leastInterval && isPprof(s.target):
-		return usageError{fmt.Sprintf("--watch=%s: each profile costs the program", dump.Span(s.again)), "--watch=" + dump.Span(leastInterval) + ", or more"}
+	case s.again > 0 && s.again < leastInterval(s.target):
+		return usageError{fmt.Sprintf("--watch=%s: each profile costs the program", dump.Span(s.again)), "--watch=" + dump.Span(leastInterval(s.target)) + ", or more"}
 	case s.again > 0:
 		return s.repeat(ctx, w)
 	case s.command == commandMark:
