@@ -446,7 +446,9 @@ func TestALookTakesOverWhatIsStillSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	over, fresh := 0, 0
-	for i := range 40 {
+	few := func() bool { return over < 20 || fresh < 1000 } // on a busy machine most have run between two looks
+	patience := time.Now().Add(time.Minute)
+	for i := 0; i < 40 || few() && time.Now().Before(patience); i++ {
 		tell(t, src) // what is taken over is of a moment at which it ran
 		time.Sleep(time.Duration(i%3) * time.Millisecond)
 		process.Signal(syscall.SIGSTOP)
@@ -474,15 +476,16 @@ func TestALookTakesOverWhatIsStillSo(t *testing.T) {
 		if !slices.Equal(src.waits, whole.waits) {
 			t.Fatalf("they wait for\n%v\nwant\n%v", src.waits, whole.waits)
 		}
-		over += src.program.recalled
 		fresh += len(got) - src.program.recalled
+		recalled := src.program.recalled
 		for _, g := range got {
 			if !strings.Contains(g.Stack, "main.blackFirst") {
-				over-- // it waits for ever
+				recalled-- // it may be one that waits for ever
 			}
 		}
+		over += max(recalled, 0)
 	}
-	if over < 20 || fresh < 1000 {
+	if few() {
 		t.Errorf("%d goroutines were taken over, and %d not: what is tested?", over, fresh)
 	}
 }
