@@ -1,10 +1,10 @@
 // Compare measures the works of package bench beside the same works in Java, and prints one line for each.
 //
-//	go run ./internal/compare                  # all works, three rounds: about a quarter of an hour
+//	go run ./internal/compare                  # all works, three rounds: half an hour or more
 //	go run ./internal/compare -only ping-pong  # some
 //
 // It needs a JDK of version 21 or newer, and looks for one in JAVA_HOME, then PATH, then the usual folders; if there is
-// none it says where it looked, and exits 0. The Java programs are in fixtures/compare, and are compiled into a temporary folder.
+// none it says where it looked, and compares servers alone. The Java programs are in fixtures/compare, and are compiled into a temporary folder.
 //
 // A round measures each work in turn: ours with the recorder on, the goroutines' way, ours with the recorder off, the JDK,
 // the JDK with a flight recording of its default settings, and, where the cost of a recorder is the question, with all events that it has for threads, and
