@@ -69,6 +69,7 @@ func Handler(next http.Handler, o Options) http.Handler {
 		panic("vhttp: a scheduler for threads that are not virtual")
 	}
 	h := &handler{next: next, pattern: o.Pattern, name: cmp.Or(o.Name, "http"), virtual: o.Virtual, on: o.Scheduler}
+	h.routes.Store(&map[key]*route{})
 	if o.Limit > 0 {
 		h.turns = vsync.NewSemaphore(int64(o.Limit))
 		h.turns.SetName("requests at a time")
@@ -95,7 +96,7 @@ type handler struct {
 	on      sched.Scheduler
 	turns   *vsync.Semaphore // nil: no limit
 
-	routes atomic.Pointer[map[key]*route] // nil: none. A map does not change
+	routes atomic.Pointer[map[key]*route] // a map does not change
 	mu     sync.Mutex                     // of who makes the next one
 }
 
@@ -112,10 +113,8 @@ const maxRoutes = 1 << 10
 
 func (h *handler) route(r *http.Request, pattern string) *route {
 	k := key{known(r.Method), pattern}
-	if known := h.routes.Load(); known != nil {
-		if at := (*known)[k]; at != nil {
-			return at
-		}
+	if at := (*h.routes.Load())[k]; at != nil {
+		return at
 	}
 	return h.makeRoute(k)
 }
@@ -123,16 +122,14 @@ func (h *handler) route(r *http.Request, pattern string) *route {
 func (h *handler) makeRoute(k key) *route {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	routes := map[key]*route{}
-	if known := h.routes.Load(); known != nil {
-		if at := (*known)[k]; at != nil {
-			return at
-		}
-		if len(*known) >= maxRoutes {
-			return &route{threadName(k.method, k.pattern), structured.Permanent(h.name)}
-		}
-		routes = maps.Clone(*known)
+	routes := *h.routes.Load()
+	switch at := routes[k]; {
+	case at != nil:
+		return at
+	case len(routes) >= maxRoutes:
+		return &route{threadName(k.method, k.pattern), structured.Permanent(h.name)}
 	}
+	routes = maps.Clone(routes)
 	at := &route{threadName(k.method, k.pattern), structured.Permanent(cmp.Or(k.pattern, h.name))}
 	routes[k] = at
 	h.routes.Store(&routes)
