@@ -19,6 +19,9 @@ import (
 // pprofPath is where package net/http/pprof serves, and what tells its addresses from an agent's.
 const pprofPath = "/debug/pprof"
 
+// ofPprof are the commands that can ask package net/http/pprof.
+const ofPprof = commandThreads | commandCheck | commandProfile | commandDiff
+
 // isPprof reports whether a target is an address of package net/http/pprof.
 func isPprof(target string) bool { return isAddress(target) && strings.Contains(target, pprofPath) }
 
@@ -117,7 +120,8 @@ func (s *settings) readPprof(ctx context.Context, w world) (dump.Source, error) 
 	}
 	r, err := goroutines.Read(io.LimitReader(answer.Body, largestDump), goroutines.Options{Name: q.URL.Host, At: w.now()})
 	if err != nil {
-		return nil, hint{fmt.Errorf("%s: an answer that is no profile of goroutines: %w", p.base, err), "vtdump http://HOST:PORT" + pprofPath + "/, where the program serves package net/http/pprof"}
+		// Not ErrNone: an address is no program's name.
+		return nil, hint{fmt.Errorf("%s: an answer that is no profile of goroutines: %v", p.base, err), "vtdump http://HOST:PORT" + pprofPath + "/, where the program serves package net/http/pprof"}
 	}
 	p.explain(r)
 	return r, nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/vtscope/vtscope/agent/access"
 )
@@ -56,27 +54,19 @@ func served(t *testing.T) (base string, asked func() []*http.Request) {
 	}
 }
 
-// asks calls vtdump with a token for agents in its environment.
-func asks(t *testing.T, args ...string) (out, errs string, code int) {
-	t.Helper()
-	var o, e bytes.Buffer
-	code = run(t.Context(), args, world{stdout: &o, stderr: &e, getenv: func(string) string { return "" }, now: time.Now})
-	return o.String(), e.String(), code
-}
-
 func TestAnAddressOfPprofIsATarget(t *testing.T) {
 	base, asked := served(t)
 	t.Setenv(access.EnvToken, strings.Repeat("agents", 10))
 	bare := strings.TrimPrefix(base, "http://")
 	for _, target := range []string{base + "/debug/pprof/", base + "/debug/pprof", bare + "/debug/pprof/", base + "/debug/pprof/goroutine"} {
-		out, errs, code := asks(t, target)
+		out, errs, code := reads(t, "", target)
 		for _, want := range []string{"orders", "x 3 parked ?", `"chan receive"`, "a profile has no ids", "/debug/pprof/goroutine?debug=2 has them"} {
 			if code != exitDone || !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 				t.Errorf("%s: got exit %d, %q; want %q in\n%s", target, code, errs, want, out)
 			}
 		}
 	}
-	out, errs, code := asks(t, base+"/debug/pprof/goroutine?debug=2")
+	out, errs, code := reads(t, "", base+"/debug/pprof/goroutine?debug=2")
 	if code != exitDone || !strings.Contains(errs, "stands still") || !strings.Contains(out, "created by sync.(*WaitGroup).Go") || strings.Contains(out, "has them") {
 		t.Errorf("debug=2: got exit %d, %q and\n%s", code, errs, out)
 	}
@@ -89,7 +79,7 @@ func TestAnAddressOfPprofIsATarget(t *testing.T) {
 	if err := os.WriteFile(token, []byte(strings.Repeat("0123456789", 4)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := asks(t, base+"/debug/pprof/", "--token-file", token); code != exitDone {
+	if _, errs, code := reads(t, "", base+"/debug/pprof/", "--token-file", token); code != exitDone {
 		t.Errorf("with a token: got exit %d, %q", code, errs)
 	}
 	if all := asked(); all[len(all)-1].Header.Get("Authorization") == "" {
@@ -100,18 +90,18 @@ func TestAnAddressOfPprofIsATarget(t *testing.T) {
 func TestCommandsReadAnAddressOfPprof(t *testing.T) {
 	base, asked := served(t)
 	target := base + "/debug/pprof/"
-	if out, errs, code := asks(t, "check", target, "--max-threads", "2"); code != exitFailed || !strings.Contains(out, "FAILED") {
+	if out, errs, code := reads(t, "", "check", target, "--max-threads", "2"); code != exitFailed || !strings.Contains(out, "FAILED") {
 		t.Errorf("check: got exit %d, %q and\n%s", code, errs, out)
 	}
 	file := filepath.Join(t.TempDir(), "p.pb.gz")
-	if _, errs, code := asks(t, "profile", target, "threads", "-o", file); code != exitDone {
+	if _, errs, code := reads(t, "", "profile", target, "threads", "-o", file); code != exitDone {
 		t.Errorf("profile: got exit %d, %q", code, errs)
 	}
-	if out, errs, code := asks(t, "diff", file, target); code != exitDone && code != exitFailed {
+	if out, errs, code := reads(t, "", "diff", target, target); code != exitDone || !strings.Contains(out, "goroutines") {
 		t.Errorf("diff: got exit %d, %q and\n%s", code, errs, out)
 	}
 	before := len(asked())
-	if out, errs, code := asks(t, target, "--watch=2s", "--times", "2"); code != exitDone || strings.Count(out, "orders") != 2 || len(asked()) != before+2 {
+	if out, errs, code := reads(t, "", target, "--watch=2s", "--times", "2"); code != exitDone || strings.Count(out, "orders") != 2 || len(asked()) != before+2 {
 		t.Errorf("--watch: got exit %d, %q, %d requests and\n%s", code, errs, len(asked())-before, out)
 	}
 }
@@ -128,6 +118,7 @@ func TestWhatAnAddressOfPprofDoesNotAnswerIsExplained(t *testing.T) {
 		{[]string{base + "/nothing/debug/pprof/"}, exitFailed, `import _ "net/http/pprof"`},
 		{[]string{base + "/closed/debug/pprof/"}, exitFailed, "try: "},
 		{[]string{base + "/page/debug/pprof/"}, exitFailed, "no profile of goroutines"},
+		{[]string{"diff", base + "/debug/pprof/", base + "/page/debug/pprof/"}, exitFailed, "no profile of goroutines"},
 		{[]string{gone.URL + "/debug/pprof/"}, exitFailed, "whether the program serves there"},
 		{[]string{base + "/debug/pprof/heap"}, exitUsage, "go tool pprof"},
 		{[]string{base + "/debug/pprof/goroutine?debug=3"}, exitUsage, "debug=0 to 2"},
@@ -135,9 +126,12 @@ func TestWhatAnAddressOfPprofDoesNotAnswerIsExplained(t *testing.T) {
 		{[]string{"--watch=1s", base + "/debug/pprof/"}, exitUsage, "--watch=2s"},
 		{[]string{"--watch=9s", base + "/debug/pprof/goroutine?debug=2"}, exitUsage, "--watch=10s"},
 		{[]string{"findings", base + "/debug/pprof/"}, exitUsage, "who holds what"},
+		{[]string{"export", base + "/debug/pprof/", "-o", "x.jfr"}, exitUsage, "export needs a process"},
+		{[]string{"events", base + "/debug/pprof/"}, exitUsage, "events needs a process"},
+		{[]string{"durable", base + "/debug/pprof/"}, exitUsage, "durable needs a process"},
 		{[]string{"diff", "--every", "1s", base + "/debug/pprof/"}, exitUsage, "is an address"},
 	} {
-		out, errs, code := asks(t, c.args...)
+		out, errs, code := reads(t, "", c.args...)
 		if code != c.code || !strings.Contains(errs, c.want) || !strings.Contains(errs, "try: ") {
 			t.Errorf("%q: got exit %d, %q and\n%s\nwant exit %d and %q", c.args, code, errs, out, c.code, c.want)
 		}

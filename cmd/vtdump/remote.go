@@ -96,7 +96,7 @@ const withinProgram = "/debug/vt"
 const overNetwork = commandThreads | commandScheduler | commandWaits | commandFindings | commandSettings | commandRecord | commandIncident | commandDiff | commandDurable
 
 // overHTTP are those, and the ones that ask package net/http/pprof.
-const overHTTP = overNetwork | commandCheck | commandProfile
+const overHTTP = overNetwork | ofPprof
 
 // openRemote connects to nothing so far.
 func (s *settings) openRemote(target string) (*remote, error) {

@@ -87,6 +87,8 @@ func (s *settings) do(ctx context.Context, w world) error {
 		return s.anotherOfStream()
 	case s.command != commandDiff && isRemote(s.target):
 		return s.overNetwork(ctx, w)
+	case isPprof(s.target) && s.command&ofPprof == 0:
+		return s.notOfTraces()
 	case s.command == commandExport:
 		return s.export(ctx, w)
 	case s.command == commandEvents && !s.targeted:

@@ -44,7 +44,7 @@ func (s *settings) traces(ctx context.Context, w world) error {
 		return hint{errors.New("--growth: a dump is of one moment"), "vtdump diff, of two dumps that vtdump --json has written"}
 	}
 	src, err := s.readTraces(ctx, w)
-	if errors.Is(err, goroutines.ErrNone) && s.target != fromStdin && !isPprof(s.target) { // then it is a program's name, or nothing
+	if errors.Is(err, goroutines.ErrNone) && s.target != fromStdin { // then it is a program's name, or nothing
 		r, err := open(s.call(), s.target, w.now())
 		if err != nil {
 			return err
@@ -64,14 +64,19 @@ func (s *settings) ofTraces(ctx context.Context, w world) (done bool, err error)
 		return false, nil
 	}
 	if s.command != commandCheck {
-		return true, usageError{fmt.Sprintf("%s is a dump of stacks, and %s needs a process: who holds what, and since when, is in no such dump", s.target, formOf(s.command).word),
-			"vtdump " + s.target + "; or vtdump diff, of two"}
+		return true, s.notOfTraces()
 	}
 	src, err := s.readTraces(ctx, w)
 	if err != nil {
 		return true, noTraces(s.target, err)
 	}
 	return true, s.checkLimits(ctx, w, src)
+}
+
+// notOfTraces refuses a command with a dump that somebody else has written.
+func (s *settings) notOfTraces() error {
+	return usageError{fmt.Sprintf("%s is a dump of stacks, and %s needs a process: who holds what, and since when, is in no such dump", s.target, formOf(s.command).word),
+		"vtdump " + s.target + "; or vtdump diff, of two"}
 }
 
 // hasTraces reports whether the target is a dump that somebody else has written: a file of text without goroutines may have the name of a program.
