@@ -50,9 +50,16 @@ func (c *threadContext) Value(key any) any {
 
 // made returns the own context, and makes it if there is none.
 func (c *threadContext) made() *ownContext {
+	if own := c.own.Load(); own != nil && own != over {
+		return own
+	}
+	return c.make()
+}
+
+func (c *threadContext) make() *ownContext {
+	own := new(ownContext)
 	for {
 		was := c.own.Load()
-		var own ownContext
 		switch was {
 		case nil:
 			own.Context, own.cancel = context.WithCancelCause(c.parent)
@@ -62,8 +69,8 @@ func (c *threadContext) made() *ownContext {
 		default:
 			return was
 		}
-		if c.own.CompareAndSwap(was, &own) {
-			return &own
+		if c.own.CompareAndSwap(was, own) {
+			return own
 		}
 		own.cancel(nil)
 	}

@@ -118,3 +118,13 @@ func TestContextsOfThreadsThatNobodyWaitsForWaitForNobody(t *testing.T) {
 		t.Errorf("%d waits for the parent", parent.waits)
 	}
 }
+
+func TestAContextThatIsMadeAnswersWithoutMemory(t *testing.T) {
+	Builder{Context: t.Context()}.Run(func() {
+		ctx := Current().Context()
+		_ = ctx.Done() // makes it
+		if n := testing.AllocsPerRun(100, func() { _, _ = ctx.Done(), ctx.Value(t) }); n != 0 {
+			t.Errorf("%v objects for two questions", n)
+		}
+	})
+}
