@@ -7,15 +7,17 @@ import "unsafe"
 // at once.
 func Executing(task unsafe.Pointer, g uintptr) *Routine {
 	if g != 0 {
-		return table.find(g).executing(task)
+		return tableOf(g).find(g).executing(task)
 	}
-	p := table.entries.Load()
-	if p == nil {
-		return nil
-	}
-	for i := range *p {
-		if r := (*p)[i].val.Load().executing(task); r != nil {
-			return r
+	for i := range tables {
+		p := tables[i].entries.Load()
+		if p == nil {
+			continue
+		}
+		for i := range *p {
+			if r := (*p)[i].val.Load().executing(task); r != nil {
+				return r
+			}
 		}
 	}
 	return nil
@@ -41,7 +43,7 @@ const maxChain = 1024
 //
 //go:norace
 func (r *Routine) Above() (n int) {
-	for top := table.find(r.g); top != nil && top != r && n < maxChain; n++ {
+	for top := tableOf(r.g).find(r.g); top != nil && top != r && n < maxChain; n++ {
 		top = top.Outer
 	}
 	return n

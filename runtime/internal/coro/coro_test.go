@@ -86,9 +86,17 @@ func TestSelfIsTheRoutineOnItsGoroutineOnly(t *testing.T) {
 	for _, r := range rs {
 		r.End()
 	}
-	if n := table.mu.live; n != 0 {
+	if n := living(); n != 0 {
 		t.Fatalf("%d routines left in the table, want 0", n)
 	}
+}
+
+// living is how many routines are in the tables.
+func living() (n int) {
+	for i := range tables {
+		n += tables[i].mu.live
+	}
+	return n
 }
 
 func TestGoexitEndsTheRoutineNotItsResumer(t *testing.T) {
@@ -202,7 +210,7 @@ func BenchmarkSelf(b *testing.B) {
 
 func TestRetireBringsEveryRoutineHomeAndEndsIt(t *testing.T) {
 	const n = 50
-	before := table.mu.live
+	before := living()
 	task := new(int)
 	var rs []*Routine
 	var back *Slot // where the test's goroutine waits
@@ -247,7 +255,7 @@ func TestRetireBringsEveryRoutineHomeAndEndsIt(t *testing.T) {
 	if left, _ = Retire(append(left, rest...), n, nil); len(left) != 0 {
 		t.Fatalf("%d routines left, want 0", len(left))
 	}
-	if got := table.mu.live; got != before {
+	if got := living(); got != before {
 		t.Fatalf("%d routines in the table, want %d", got, before)
 	}
 }

@@ -59,19 +59,21 @@ func New(main func(r *Routine)) *Routine {
 func (r *Routine) Enter() {
 	g := getg()
 	r.g = G()
-	if r.Outer = table.find(g); r.Outer == nil {
-		table.add(g, r)
+	t := tableOf(g)
+	if r.Outer = t.find(g); r.Outer == nil {
+		t.add(g, r)
 	} else {
-		table.replace(g, r)
+		t.replace(g, r)
 	}
 }
 
 // Leave is the end of what [Routine.Enter] began, on the same goroutine.
 func (r *Routine) Leave() {
-	if r.Outer == nil {
-		table.remove(getg())
+	g := getg()
+	if t := tableOf(g); r.Outer == nil {
+		t.remove(g)
 	} else {
-		table.replace(getg(), r.Outer)
+		t.replace(g, r.Outer)
 		r.Outer = nil
 	}
 }
@@ -105,7 +107,10 @@ func Ended() {
 
 // Self returns the routine of the calling goroutine, or nil on a goroutine that is no routine. It costs a few
 // nanoseconds and does not depend on goroutine labels or contexts.
-func Self() *Routine { return table.find(getg()) }
+func Self() *Routine {
+	g := getg()
+	return tableOf(g).find(g)
+}
 
 // G returns the address of the calling goroutine's runtime.g, or 0 where there is no way to read it.
 func G() uintptr {

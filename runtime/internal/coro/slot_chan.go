@@ -41,8 +41,8 @@ func (s *Slot) start(r *Routine, main func(*Routine)) {
 		}()
 		g := getg()
 		r.g = G()
-		table.add(g, r)
-		defer table.remove(g)
+		tableOf(g).add(g, r)
+		defer tableOf(g).remove(g)
 		main(r)
 	}(s.wake)
 }

@@ -47,8 +47,8 @@ func (s *Slot) start(r *Routine, main func(*Routine)) {
 		// collection for each thread.
 		g := getg()
 		r.g = G()
-		table.add(g, r)
-		defer table.remove(g)
+		tableOf(g).add(g, r)
+		defer tableOf(g).remove(g)
 		main(r)
 	})
 }

@@ -1,12 +1,14 @@
 package coro
 
 import (
+	"math/bits"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/vtscope/vtscope/runtime/internal/spin"
 )
 
-// A goTable maps goroutines to routines.
+// A goTable maps goroutines to routines: those whose shard it is.
 //
 //	T1  Only the goroutine itself adds, removes and looks up its key. So a look-up races with changes to other keys
 //	    and with growth, never with a change of its own entry.
@@ -32,7 +34,18 @@ const (
 	tombKey  = 1 // no g is at address 1, and no goroutine but the runtime's first has number 1
 )
 
-var table goTable
+// shardBits is of how many goTables there are: goroutines that become routines and stop being ones at the
+// same time, on as many processors, shall not wait for each other.
+const shardBits = 6
+
+var tables [1 << shardBits]struct {
+	goTable
+	_ [cacheLine - unsafe.Sizeof(goTable{})%cacheLine]byte
+}
+
+const cacheLine = 64
+
+func tableOf(g uintptr) *goTable { return &tables[hashG(g)>>(bits.UintSize-shardBits)].goTable }
 
 func hashG(g uintptr) uintptr {
 	h := uint64(g) * 0x9e3779b97f4a7c15
@@ -84,7 +97,7 @@ func (t *goTable) putLocked(es []goEntry, g uintptr, r *Routine) {
 }
 
 func (t *goTable) growLocked(old *[]goEntry) {
-	size := 256
+	size := 16
 	for size < t.mu.live*2+2 {
 		size *= 2
 	}
