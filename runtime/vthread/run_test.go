@@ -374,6 +374,21 @@ func TestRunPutsBackTheProfilerLabelsOfItsGoroutine(t *testing.T) {
 	<-done
 }
 
+func TestRunAddsToTheLabelsThatItsGoroutineHasNow(t *testing.T) {
+	if !coro.SwapsLabels {
+		t.Skip("the labels of a goroutine cannot be read: build tag vtscope_nolinkname")
+	}
+	for i, user := range []string{"ann", "bob", "bob", "ann"} {
+		pprof.Do(context.Background(), pprof.Labels("user", user), func(context.Context) {
+			vthread.Run("serve", func() {
+				if got, want := labelsOf(t, "within"), fmt.Sprintf(`{"user":%q, "vtscope.thread":"serve"}`, user); got != want {
+					t.Errorf("call %d: got %s, want %s", i, got, want)
+				}
+			})
+		})
+	}
+}
+
 func TestRunInheritsLocals(t *testing.T) {
 	l := vthread.NewInheritableLocal[string]()
 	vthread.Run("outer", func() {
