@@ -13,11 +13,13 @@ const (
 )
 
 // A namePool holds the names of threads, in slots of their own so that a thread without a name
-// pays nothing.
+// pays nothing. A record keeps its slot for the next thread, which most often has a name too: so threads that
+// start with a name and end do not wait for each other.
 type namePool struct {
-	mu struct {
+	segments [maxNameSegments]unsafe.Pointer // those of slots that have been used do not change
+	mu       struct {
 		sync.Mutex
-		segments []unsafe.Pointer
+		reserved int    // segments
 		used     uint32 // slots ever used
 		free     []uint32
 	}
@@ -25,29 +27,28 @@ type namePool struct {
 
 func (rec *Record) hasName() bool { return atomic.LoadUint32(&rec.name) != 0 }
 
-// SetName gives the thread of rec a name; "" takes it away. It may be called from any goroutine
-// while the thread lives and may wait for other callers. Names beyond 48 bytes are cut, and marked.
+// SetName gives the thread of rec a name; "" takes away what it has, or the thread before it had. It may be called from
+// any goroutine while the thread lives, by one at a time. It may wait for callers of other threads if rec has had no name.
+// Names beyond 48 bytes are cut, and marked.
 func (r *Recorder) SetName(rec *Record, name string) {
-	if r == nil || rec == nil {
-		return
+	switch {
+	case r == nil || rec == nil:
+	case name == "":
+		r.freeName(rec)
+	default:
+		r.writeName(rec, name)
 	}
-	if name == "" {
-		if rec.hasName() {
-			r.freeName(rec)
-		}
-		return
-	}
-	p := &r.names
-	p.mu.Lock()
-	defer p.mu.Unlock()
+}
+
+func (r *Recorder) writeName(rec *Record, name string) {
 	slot := atomic.LoadUint32(&rec.name)
 	if slot == 0 {
-		if slot = p.takeLocked(r); slot == 0 {
+		if slot = r.names.take(r); slot == 0 {
 			r.lose(lostNames)
 			return
 		}
 	}
-	n := p.slotLocked(slot)
+	n := r.names.slot(slot)
 	var text [nameText]byte
 	kept := cutText(name, nameText)
 	copy(text[:], kept)
@@ -66,32 +67,41 @@ func (r *Recorder) SetName(rec *Record, name string) {
 	atomic.StoreUint32(&rec.name, slot)
 }
 
+// endName takes the name from rec's thread, which has ended, but not the slot from rec.
+func (r *Recorder) endName(rec *Record) {
+	if rec.hasName() {
+		put64(&r.names.slot(atomic.LoadUint32(&rec.name)).Thread, 0)
+	}
+}
+
 // freeName takes the name of rec's thread away.
 func (r *Recorder) freeName(rec *Record) {
-	p := &r.names
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	slot := atomic.SwapUint32(&rec.name, 0)
-	if slot == 0 || slot > p.mu.used {
+	if !rec.hasName() {
 		return
 	}
-	n := p.slotLocked(slot)
+	p := &r.names
+	slot := atomic.SwapUint32(&rec.name, 0)
+	n := p.slot(slot)
 	v := beginWrite(&n.Ver)
 	put32(&n.Info, 0)
 	put64(&n.Thread, 0)
 	endWrite(&n.Ver, v)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.mu.free = append(p.mu.free, slot)
 }
 
-// takeLocked returns a free slot, counted from 1, or 0.
-func (p *namePool) takeLocked(r *Recorder) uint32 {
+// take returns a free slot, counted from 1, or 0.
+func (p *namePool) take(r *Recorder) uint32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if n := len(p.mu.free); n > 0 {
 		slot := p.mu.free[n-1]
 		p.mu.free = p.mu.free[:n-1]
 		return slot
 	}
-	if int(p.mu.used) == len(p.mu.segments)*namesPerSegment {
-		if len(p.mu.segments) == maxNameSegments {
+	if int(p.mu.used) == p.mu.reserved*namesPerSegment {
+		if p.mu.reserved == maxNameSegments {
 			return 0
 		}
 		base, err := r.addSegment(segmentName, namesPerSegment*nameSize, nameSize, namesPerSegment, nil)
@@ -99,15 +109,16 @@ func (p *namePool) takeLocked(r *Recorder) uint32 {
 			r.warnOnce("names are not recorded any more", err)
 			return 0
 		}
-		p.mu.segments = append(p.mu.segments, base)
+		p.segments[p.mu.reserved] = base
+		p.mu.reserved++
 	}
 	p.mu.used++
 	return p.mu.used
 }
 
-func (p *namePool) slotLocked(slot uint32) *nameRecord {
+func (p *namePool) slot(slot uint32) *nameRecord {
 	i := slot - 1
-	return (*nameRecord)(unsafe.Add(p.mu.segments[i/namesPerSegment], i%namesPerSegment*nameSize))
+	return (*nameRecord)(unsafe.Add(p.segments[i/namesPerSegment], i%namesPerSegment*nameSize))
 }
 
 // cutText returns the longest prefix of s of at most n bytes that does not end inside a character.

@@ -21,7 +21,7 @@ func TestPausesForManyRecordsAreBounded(t *testing.T) {
 			t.Fatalf("thread %d: got name %q", i+1, got)
 		}
 		r.names.mu.Lock()
-		beginWrite(&r.names.slotLocked(uint32(rows[i].Name)).Ver) // and the process lives
+		beginWrite(&r.names.slot(uint32(rows[i].Name)).Ver) // and the process lives
 		r.names.mu.Unlock()
 	}
 	nameless := func() (pauses int) {

@@ -296,9 +296,7 @@ func (c *RecordCache) Put(r *Recorder, rec *Record) {
 	if r == nil || rec == nil {
 		return
 	}
-	if rec.hasName() {
-		r.freeName(rec)
-	}
+	r.endName(rec)
 	if c.n == cacheRecords {
 		r.giveRecords(c.free[cacheBatch:])
 		c.n = cacheBatch

@@ -228,6 +228,7 @@ func TestEveryRecordIsGivenWhoeverAsks(t *testing.T) {
 func TestRecordsAndScopesAndNamesAreReusedUnderLoad(t *testing.T) {
 	r := newTest(t)
 	var wg sync.WaitGroup
+	var used sync.Map // records
 	const goroutines, rounds = 8, 3000
 	for g := range goroutines {
 		wg.Go(func() {
@@ -246,8 +247,11 @@ func TestRecordsAndScopesAndNamesAreReusedUnderLoad(t *testing.T) {
 				}
 				rec.Init(StateNew, id, scope, 0, 0, 0, Now())
 				r.Emit(Now(), EventThreadStart, 0, 0, id, 0)
+				used.Store(rec, true)
 				if i%3 == 0 {
 					r.SetName(rec, fmt.Sprint("thread ", id))
+				} else {
+					r.SetName(rec, "")
 				}
 				rec.Mounted(Now(), CarrierID(g))
 				ring.Emit(Now(), EventMount, 0, 0, id, 0)
@@ -279,8 +283,15 @@ func TestRecordsAndScopesAndNamesAreReusedUnderLoad(t *testing.T) {
 	if p := rd.Process(); p.Threads != 0 {
 		t.Errorf("got %d threads by counts, want 0, dropped events included", p.Threads)
 	}
-	if r.names.mu.used > goroutines || int(r.names.mu.used) != len(r.names.mu.free) {
-		t.Errorf("%d name slots used, %d free; want at most %d, all free", r.names.mu.used, len(r.names.mu.free), goroutines)
+	records, kept := 0, len(r.names.mu.free)
+	used.Range(func(rec, _ any) bool {
+		if records++; rec.(*Record).hasName() {
+			kept++
+		}
+		return true
+	})
+	if n := int(r.names.mu.used); n > records || n != kept {
+		t.Errorf("%d name slots for %d records, of which %d are free or a record's; want all, and no more than records", n, records, kept)
 	}
 	if l := rd.Lost(); l.Threads+l.Names+l.Scopes+l.Rings > 0 {
 		t.Errorf("lost %+v", l)

@@ -262,26 +262,22 @@ func (r *Recorder) Emit(t Ticks, k Kind, code Reason, stack StackID, thread Thre
 
 // EmitOn is [Recorder.Emit] of what somebody else has seen to happen on carrier c.
 func (r *Recorder) EmitOn(c CarrierID, t Ticks, k Kind, code Reason, stack StackID, thread ThreadID, arg uint64) {
-	if s := r.lockStripe(k); s != nil {
+	r.emitShared(Anywhere, c, t, k, code, stack, thread, arg)
+}
+
+func (r *Recorder) emitShared(at Home, c CarrierID, t Ticks, k Kind, code Reason, stack StackID, thread ThreadID, arg uint64) {
+	if s := r.lockStripe(at, k); s != nil {
 		s.ring.emit(uint64(c)<<16, t, k, code, r.cutStack(k, stack), thread, arg)
 		s.lock.Store(0)
 	}
 }
 
-// EmitMore is [Recorder.Emit] as [Ring.EmitMore] is [Ring.Emit].
-func (r *Recorder) EmitMore(t Ticks, k Kind, code Reason, stack StackID, thread ThreadID, arg uint64, more ...uint64) {
-	if s := r.lockStripe(k); s != nil {
-		s.ring.emitMore(uint64(NoCarrier)<<16, t, k, code, r.cutStack(k, stack), thread, arg, more)
-		s.lock.Store(0)
-	}
-}
-
 // lockStripe returns a shared ring for an event of kind k, which the caller unlocks. Without a free one it returns nil, and counts the loss.
-func (r *Recorder) lockStripe(k Kind) *ringStripe {
+func (r *Recorder) lockStripe(at Home, k Kind) *ringStripe {
 	if r == nil {
 		return nil
 	}
-	first := stripeHint()
+	first := at.first()
 	for i := range uint32(stripes) {
 		if s := &r.stripes[(first+i)%stripes]; s.lock.CompareAndSwap(0, 1) {
 			return s

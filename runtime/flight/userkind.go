@@ -354,7 +354,7 @@ func (k *UserKind) write(kind Kind, t Ticks, arg uint64, values []Value, words [
 		g.emitMore(g.carrier, t, kind, code, ref, thread, arg, words)
 		return
 	}
-	if s := r.lockStripe(kind); s != nil {
+	if s := r.lockStripe(Anywhere, kind); s != nil {
 		s.ring.emitMore(uint64(NoCarrier)<<16, t, kind, code, ref, thread, arg, words)
 		s.lock.Store(0)
 	}

@@ -24,14 +24,16 @@ import (
 //	    own goroutine does.
 type adoption struct {
 	routine coro.Routine
-	place   carrier // where A3 has none
-	caller  *Task   // nil: a plain goroutine
+	place   carrier     // where A3 has none
+	home    flight.Home // of what is recorded in place
+	caller  *Task       // nil: a plain goroutine
 
 	labels   unsafe.Pointer // of the goroutine before
 	labelled bool           // and they were exchanged
 }
 
-var adoptions = sync.Pool{New: func() any { return new(adoption) }}
+// adoptions keeps those of a processor there, and so their homes.
+var adoptions = sync.Pool{New: func() any { return &adoption{home: flight.NewHome()} }}
 
 // RunHere executes t, which is new, on the calling goroutine, and returns when its body has. me is
 // [Current]. A panic of the body goes on in the caller, and nobody recovers it on the way, unless t
@@ -71,21 +73,24 @@ func (a *adoption) begin(t, me *Task, b Birth) {
 		}
 	}
 	if c == &a.place {
-		*c = carrier{id: flight.NoCarrier}
+		*c = carrier{id: flight.NoCarrier, home: a.home}
 	}
 	t.marks.Store(marks)
 	t.word.Store(runnable)
 	t.moved(flight.StateRunnable)
-	r, now := flight.Default(), flight.Ticks(0)
+	r, now, at := flight.Default(), flight.Ticks(0), me.place()
+	if at == nil {
+		at = c
+	}
 	if r != nil {
 		now = flight.Now()
-		t.record(me, b, flight.StateRunnable, now)
+		t.record(me, at, b, flight.StateRunnable, now)
 	}
 	if Simulating() {
 		startSeen(t)
 	}
 	if r != nil {
-		me.emit(now, flight.EventThreadStart, flight.Reason(b.Flags), flight.StackID(b.Scope), t.id, uint64(me.threadID()))
+		at.emit(now, flight.EventThreadStart, flight.Reason(b.Flags), flight.StackID(b.Scope), t.id, uint64(me.threadID()))
 	}
 	if me != nil {
 		me.nest(t, now)
@@ -198,5 +203,5 @@ func (a *adoption) label(l *Labels) {
 		pprof.SetGoroutineLabels(l.Base())
 		return
 	}
-	pprof.SetGoroutineLabels(l.over(coro.LabelsContext(a.labels)))
+	pprof.SetGoroutineLabels(l.over(a.labels))
 }

@@ -22,7 +22,7 @@ func TestTheWatchdogLooksAtAThreadThatWasJustMounted(t *testing.T) {
 		go func() {
 			defer close(ended)
 			started.word.Store(runnable)
-			started.record(nil, Birth{}, flight.StateRunnable, flight.Now())
+			started.record(nil, nil, Birth{}, flight.StateRunnable, flight.Now())
 			if started.rec != nil {
 				started.rec.Goroutine(coro.G())
 			}

@@ -26,6 +26,7 @@ type carrier struct {
 	mounted *Task      // or who was mounted last, until the carrier's goroutine goes on; see progress.go
 	ring    *flight.Ring
 	id      flight.CarrierID
+	home    flight.Home // where there is no ring
 
 	unwaited uint32 // see [Task.Pace]; since the mounted thread was mounted
 
@@ -167,12 +168,29 @@ func (c *carrier) recordMount(t *Task, rec *flight.Record, now flight.Ticks) {
 	c.emit(now, flight.EventMount, 0, 0, t.id, 0)
 }
 
+// emit records an event where c does, which may be nil.
 func (c *carrier) emit(now flight.Ticks, k flight.Kind, why flight.Reason, stack flight.StackID, thread flight.ThreadID, arg uint64) {
-	if c.ring != nil {
+	if c != nil && c.ring != nil {
 		c.ring.Emit(now, k, why, stack, thread, arg)
 		return
 	}
-	flight.Default().Emit(now, k, why, stack, thread, arg)
+	c.homeOf().Emit(flight.Default(), now, k, why, stack, thread, arg)
+}
+
+// emitMore is emit of a kind with more words.
+func (c *carrier) emitMore(now flight.Ticks, k flight.Kind, why flight.Reason, stack flight.StackID, thread flight.ThreadID, arg uint64, more ...uint64) {
+	if c != nil && c.ring != nil {
+		c.ring.EmitMore(now, k, why, stack, thread, arg, more...)
+		return
+	}
+	c.homeOf().EmitMore(flight.Default(), now, k, why, stack, thread, arg, more...)
+}
+
+func (c *carrier) homeOf() flight.Home {
+	if c == nil {
+		return flight.Anywhere
+	}
+	return c.home
 }
 
 // over records an event of something that the mounted thread t did for d, if the settings want it.
@@ -427,7 +445,7 @@ func (t *Task) ended(how flight.Reason, value any) {
 			r.AddSpent(scope, used)
 			c.emit(now, flight.EventThreadEnd, how, flight.StackID(used.Mounts), t.id, uint64(used.Run.Sub(0)))
 			c.emit(now, flight.EventUnmount, how, 0, t.id, 0)
-			r.PutRecord(rec)
+			c.home.PutRecord(r, rec)
 		}
 	} else if flight.Default() != nil {
 		c.emit(flight.Now(), flight.EventThreadEnd, how, 0, t.id, 0) // there was no room for it, but it counts

@@ -202,7 +202,7 @@ func (t *Task) Rename(name string) {
 	t.lockMark(renaming)
 	if !t.Done() {
 		flight.Default().SetName(t.rec, name)
-		t.emitName(Current(), name, flight.Now())
+		t.emitName(Current().place(), name, flight.Now())
 	}
 	t.marks.And(^renaming)
 }
@@ -233,7 +233,7 @@ func (t *Task) Announce(me *Task, b Birth) {
 		t.sched = inherited(me)
 	}
 	if flight.Default() != nil {
-		t.record(me, b, flight.StateNew, flight.Now())
+		t.record(me, me.place(), b, flight.StateNew, flight.Now())
 	}
 }
 
@@ -266,7 +266,7 @@ func (t *Task) start(me *Task, b Birth, here bool) error {
 	if flight.Default() != nil {
 		now = flight.Now()
 		if t.rec == nil {
-			t.record(me, b, flight.StateRunnable, now)
+			t.record(me, me.place(), b, flight.StateRunnable, now)
 		} else {
 			b.Scope, b.Flags = t.rec.Place()
 			t.rec.Runnable(now, me.threadID())
@@ -321,27 +321,28 @@ var lastID atomic.Uint64
 
 const idBlock = 32
 
-func (t *Task) record(me *Task, b Birth, s flight.State, now flight.Ticks) {
+// record gives t a record, and tells at the carrier at, which is that of me or nil, what t is called. me is [Current].
+func (t *Task) record(me *Task, at *carrier, b Birth, s flight.State, now flight.Ticks) {
 	r := flight.Default()
 	if w := me.worker(); w != nil {
 		t.rec = w.records.Get(r)
 	} else {
-		t.rec = r.GetRecord()
+		t.rec = at.homeOf().GetRecord(r)
 	}
 	if t.rec == nil {
 		return
 	}
 	t.rec.Init(s, t.id, b.Scope, me.threadID(), b.Entry, b.Flags.With(idOf(t.sched)), now)
+	r.SetName(t.rec, b.Name)
 	if b.Name != "" {
-		r.SetName(t.rec, b.Name)
-		t.emitName(me, b.Name, now)
+		t.emitName(at, b.Name, now)
 	}
 }
 
-// emitName records that t has a name. me is [Current].
-func (t *Task) emitName(me *Task, name string, now flight.Ticks) {
+// emitName records at a carrier that t has a name.
+func (t *Task) emitName(at *carrier, name string, now flight.Ticks) {
 	words := flight.TextOf(name)
-	me.emitMore(now, flight.EventThreadName, 0, 0, t.id, 0, words[:]...)
+	at.emitMore(now, flight.EventThreadName, 0, 0, t.id, 0, words[:]...)
 }
 
 // submit hands a task that the caller has moved to runnable to its scheduler, and records a refusal. me is [Current].
@@ -497,20 +498,20 @@ func (t *Task) threadID() flight.ThreadID {
 
 // emit records an event from the calling goroutine, on which t is mounted unless it is nil.
 func (t *Task) emit(now flight.Ticks, k flight.Kind, why flight.Reason, stack flight.StackID, thread flight.ThreadID, arg uint64) {
-	if t != nil && t.on.ring != nil {
-		t.on.ring.Emit(now, k, why, stack, thread, arg)
-		return
-	}
-	flight.Default().Emit(now, k, why, stack, thread, arg)
+	t.place().emit(now, k, why, stack, thread, arg)
 }
 
 // emitMore is emit of a kind with more words.
 func (t *Task) emitMore(now flight.Ticks, k flight.Kind, why flight.Reason, stack flight.StackID, thread flight.ThreadID, arg uint64, more ...uint64) {
-	if t != nil && t.on.ring != nil {
-		t.on.ring.EmitMore(now, k, why, stack, thread, arg, more...)
-		return
+	t.place().emitMore(now, k, why, stack, thread, arg, more...)
+}
+
+// place is the carrier of t, which executes; nil: t is.
+func (t *Task) place() *carrier {
+	if t == nil {
+		return nil
 	}
-	flight.Default().EmitMore(now, k, why, stack, thread, arg, more...)
+	return t.on
 }
 
 // EmitMore is [Emit] of a kind with a reference and more words: see [flight.Ring.EmitMore].
