@@ -183,7 +183,7 @@ func TestAChildAnswers(t *testing.T) {
 		switch what {
 		case "churn", "repeat", "compute", "pace", "doze", "observe": // do not end by themselves, or tell more than an answer
 			continue
-		case "load", "crowd", "saturate", "paced", "keep": // need somebody who serves
+		case "load", "crowd", "paced", "keep": // need somebody who serves
 			continue
 		}
 		if strings.HasSuffix(what, "-warm") || strings.HasPrefix(what, "serve") { // twice that without; do not end by themselves

@@ -27,9 +27,10 @@ type task struct {
 	Crowd    int // how many threads or goroutines, or pairs of them
 	Carriers int // that threads have; so many processors have goroutines; 0: as many as there are
 
-	Traced  bool   // with Go's own trace on
-	Address string // of a server
-	Of      string // what is repeated; how a server answers
+	Traced    bool     // with Go's own trace on
+	Address   string   // of a server
+	Addresses []string // of several
+	Of        string   // what is repeated; how a server answers
 }
 
 // An answer is what a child has measured: nanoseconds or bytes, for all n unless its task says otherwise.
@@ -58,9 +59,8 @@ var tasks = map[string]func(task) answer{
 	"load":  load,
 	"crowd": crowdOfRequests,
 
-	"saturate": saturate,
-	"paced":    paced,
-	"keep":     keep,
+	"paced": paced,
+	"keep":  keep,
 
 	"busy":    mostCarriers,
 	"compute": computes,

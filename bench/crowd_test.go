@@ -50,18 +50,30 @@ var addressInLine = regexp.MustCompile(`serving (\S+);`)
 // askServer has a load in a process of its own ask a server in another one; both have the variables of env.
 func askServer(tb testing.TB, kind, settings string, load task, env ...string) answer {
 	tb.Helper()
-	server, err := startProgram("serving", selfAs(task{What: "serve", Of: kind}, append(recorderEnv(settings), env...)...))
-	if err != nil {
-		tb.Fatal(err)
+	return askServers(tb, []string{kind}, settings, load, env...)
+}
+
+// askServers is [askServer] of several servers, one of each kind.
+func askServers(tb testing.TB, kinds []string, settings string, load task, env ...string) answer {
+	tb.Helper()
+	servers := make([]*program, len(kinds))
+	for i, kind := range kinds {
+		var err error
+		if servers[i], err = startProgram("serving", selfAs(task{What: "serve", Of: kind}, append(recorderEnv(settings), env...)...)); err != nil {
+			tb.Fatal(err)
+		}
+		m := addressInLine.FindStringSubmatch(servers[i].line)
+		if m == nil {
+			tb.Fatalf("no address in %q", servers[i].line)
+		}
+		load.Addresses = append(load.Addresses, m[1])
 	}
-	m := addressInLine.FindStringSubmatch(server.line)
-	if m == nil {
-		tb.Fatalf("no address in %q", server.line)
-	}
-	load.Address = m[1]
+	load.Address = load.Addresses[0]
 	a := ask(tb, load, append([]string{"VTSCOPE=off"}, env...)...)
-	if err := server.end(); err != nil {
-		tb.Fatal(err)
+	for _, server := range servers {
+		if err := server.end(); err != nil {
+			tb.Fatal(err)
+		}
 	}
 	return a
 }
