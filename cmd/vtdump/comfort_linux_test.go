@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/internal/cli"
 )
 
 func TestCompletionOffersWhatMayComeNext(t *testing.T) {
@@ -136,12 +137,12 @@ func TestCallsOfCompletionThatCannotBe(t *testing.T) {
 func TestTheManualHasEveryCommandAndFlag(t *testing.T) {
 	page := succeeds(t, "manual")
 	for i := range forms {
-		if !strings.Contains(page, ".B "+roff(forms[i].call())+"\n") {
+		if !strings.Contains(page, ".B "+cli.Roff(forms[i].call())+"\n") {
 			t.Errorf("it has no %s", forms[i].call())
 		}
 	}
 	for i := range flags {
-		if !strings.Contains(page, `\fB`+roff("--"+flags[i].name)+`\fR`) {
+		if !strings.Contains(page, `\fB`+cli.Roff("--"+flags[i].name)+`\fR`) {
 			t.Errorf("it has no --%s", flags[i].name)
 		}
 	}

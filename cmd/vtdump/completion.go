@@ -12,53 +12,10 @@ import (
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/dump/filter"
 	"github.com/vtscope/vtscope/incident"
+	"github.com/vtscope/vtscope/internal/cli"
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/tracing/profile"
 )
-
-// A shell is one that can complete calls of vtdump. Its script asks vtdump completion words, so that what it offers is what the tables and the processes have.
-type shell struct{ name, script string }
-
-var shells = []shell{
-	{"bash", `# eval "$(vtdump completion bash)"
-_vtdump() {
-	local line
-	COMPREPLY=()
-	# What is after a = or a : is a word of its own to bash: so the line is split here.
-	local words=(${COMP_LINE:0:COMP_POINT})
-	[[ ${COMP_LINE:0:COMP_POINT} == *[[:space:]] ]] && words+=('')
-	local last=${words[-1]} cut=''
-	[[ $last == *[=:]* ]] && cut=${last%"${last##*[=:]}"}
-	while IFS=$'\t' read -r line _; do
-		COMPREPLY+=("$(printf '%q' "${line#"$cut"}")")
-	done < <(vtdump completion words -- "${words[@]:1}" 2>/dev/null)
-}
-complete -o default -F _vtdump vtdump
-`},
-	{"zsh", `#compdef vtdump
-# eval "$(vtdump completion zsh)"
-_vtdump() {
-	local -a found
-	local value about
-	while IFS=$'\t' read -r value about; do
-		found+=("${value//:/\\:}:$about")
-	done < <(vtdump completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)
-	if (( $#found )); then
-		_describe vtdump found
-	else
-		_files
-	fi
-}
-compdef _vtdump vtdump
-`},
-	{"fish", `# vtdump completion fish | source
-function __vtdump
-	set -l words (commandline -opc) (commandline -ct)
-	vtdump completion words -- $words[2..-1] 2>/dev/null
-end
-complete -c vtdump -a '(__vtdump)'
-`},
-}
 
 // A candidate is a word that may come next.
 type candidate struct{ word, about string }
@@ -72,14 +29,10 @@ func (s *settings) completion(ctx context.Context, w world) error {
 		}
 		return written(io.WriteString(w.stdout, b.String()))
 	}
-	var names []string
-	for _, sh := range shells {
-		if sh.name == s.target && len(s.more) == 0 {
-			return written(io.WriteString(w.stdout, sh.script))
-		}
-		names = append(names, sh.name)
+	if script := cli.Script("vtdump", s.target); script != "" && len(s.more) == 0 {
+		return written(io.WriteString(w.stdout, script))
 	}
-	return usageError{fmt.Sprintf("no shell %q: want %s", strings.Join(append([]string{s.target}, s.more...), " "), strings.Join(names, ", ")),
+	return usageError{fmt.Sprintf("no shell %q: want %s", strings.Join(append([]string{s.target}, s.more...), " "), strings.Join(cli.Shells(), ", ")),
 		`eval "$(vtdump completion bash)"`}
 }
 
@@ -136,8 +89,12 @@ func candidates(ctx context.Context, w world, words []string) []candidate {
 	}
 	switch {
 	case s.command == commandCompletion:
-		for _, sh := range shells {
-			found = append(found, candidate{sh.name, "the script of this shell"})
+		for _, sh := range cli.Shells() {
+			found = append(found, candidate{sh, "the script of this shell"})
+		}
+	case s.command == commandHelp:
+		for _, word := range helpWords() {
+			found = append(found, candidate{word: word})
 		}
 	case s.command == commandProfile && s.targeted:
 		for i := range profile.Kinds {

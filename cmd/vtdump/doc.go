@@ -14,7 +14,7 @@
 //	vtdump open FILE         tells the story of such a file
 //
 // It reads the process's flight file: the process is not paused, and may hang, be stopped, or be gone.
-// vtdump -h and docs/cli.md explain everything.
+// vtdump help all and docs/cli.md explain everything.
 //
 // # Concurrency
 //

@@ -88,6 +88,7 @@ const (
 	commandTop
 	commandProfile
 	commandDurable
+	commandHelp
 
 	endOfCommands
 	everyCommand = endOfCommands - 1
@@ -123,6 +124,7 @@ var forms = []form{
 	{commandEvents, "events", false, "[TARGET]", "print the kinds of events that there are; of a process or a recording its events", []string{"text", "json"}},
 	{commandExport, "export", true, "", "write a recording in a format of other tools", exportNames()},
 	{commandProfile, "profile", true, "PROFILE", "write a profile for go tool pprof: " + strings.Join(profile.Names(), ", "), profileFormats},
+	{commandHelp, "help", false, "[WORD]", "explain a command, with all its flags and how to read its page, or a topic", []string{"text"}},
 	{commandCompletion, "completion", true, "", "print what a shell needs to complete calls: bash, zsh or fish", []string{"text"}},
 	{commandManual, "manual", false, "", "print the manual page, for man: vtdump manual > vtdump.1", []string{"text"}},
 }
@@ -340,7 +342,7 @@ var flags = []flagRow{
 			s.color, err = word(v, []string{"auto", "always", "never"})
 			return
 		}},
-	{"help", "h", "", "explain everything", everyCommand,
+	{"help", "h", "", "explain the command, or vtdump itself, on a page; vtdump help has more", everyCommand,
 		func(s *settings, v string) error { s.help = true; return nil }},
 	{"version", "", "", "print the versions of vtdump and of the formats it knows", everyCommand,
 		func(s *settings, v string) error { s.version = true; return nil }},
@@ -370,7 +372,7 @@ func parse(args []string) (settings, error) {
 		name, value, valued := strings.Cut(arg, "=")
 		row := findFlag(name)
 		if row == nil {
-			return s, unknownFlag(name)
+			return s, s.unknownFlag(name)
 		}
 		switch {
 		case row.arg == "" && valued:
@@ -502,12 +504,12 @@ func findFlag(name string) *flagRow {
 	return nil
 }
 
-func unknownFlag(name string) error {
+func (s *settings) unknownFlag(name string) error {
 	names := make([]string, len(flags))
 	for i := range flags {
 		names[i] = flags[i].name
 	}
-	try := "vtdump -h"
+	try := s.call() + " -h"
 	if near := nearest(strings.TrimLeft(name, "-"), names); near != "" {
 		try = findFlag("--"+near).usage() + ", or " + try
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vtscope/vtscope/agent/trigger"
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/internal/cli"
 	"github.com/vtscope/vtscope/runtime/durable/journal"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -17,53 +18,64 @@ shows the schedulers that the threads run on; vtdump waits shows who waits for w
 deadlocks; vtdump findings checks for other trouble.
 `
 
-// An example is a call worth knowing.
-type example struct{ call, about string }
-
-var examples = []example{
-	{"vtdump", "what is there to look at?"},
-	{"vtdump 4711", "what do its threads or goroutines do?"},
-	{"vtdump shop --growth 2s", "and what grows meanwhile?"},
-	{"vtdump 4711 --top 0 --depth 0 | less", "everything"},
-	{"vtdump --json 4711 | jq '.groups[0]'", "the largest group"},
-	{"vtdump 4711 --group 3f2a", "what have its threads in common?"},
-	{"vtdump 4711 --thread 5123 --events", "what does this one wait for?"},
-	{"vtdump diff 4711 --every 5s", "what changes in between?"},
-	{"vtdump diff before.json 4711 --fail-on grew --least 100", "does it leak since then?"},
-	{"vtdump diff run.vtr@5s run.vtr@9s --similar functions", "what happened in between?"},
-	{"vtdump 4711 --watch --top 5", "and from now on?"},
-	{"vtdump mark 4711 3f2a good --note 'heart beats'", "known: write it to vtdump.marks"},
-	{"vtdump 4711 --marks vtdump.marks", "what is left?"},
-	{"vtdump top 4711", "live, on a terminal"},
-	{"vtdump scheduler 4711", "who holds its carriers?"},
-	{"vtdump waits 4711", "who waits for whom, and for ever?"},
-	{"vtdump findings 4711", "does it leak threads or scopes?"},
-	{"vtdump check 4711 --no-leaks requests --no-deadlock", "is all well at the end?"},
-	{"vtdump findings 4711 --growth 1m --check unscoped=off", "slowly?"},
-	{"vtdump durable 4711", "what do its durable threads wait for?"},
-	{"vtdump durable /var/lib/shop/threads --filter 'wait>1d failed>0'", "and when it is dead?"},
-	{"vtdump durable 4711 order-4711", "what has this one done?"},
-	{"vtdump durable nats://n1:4222 --filter 'state=runnable'", "and when all processes are?"},
-	{"vtdump settings 4711 profile slice.threshold=5ms", "record more, from now on"},
-	{"vtdump export run.vtr -o run.jfr", "for jfr and JDK Mission Control"},
-	{"vtdump profile 4711 park", "where do they wait? for go tool pprof"},
-	{"vtdump incident 4711", "keep all that is known of it now"},
-	{"vtdump watch 4711 --on 'park > 5s in requests' --dir /tmp", "and when that happens"},
-	{"vtdump record 4711 -o run.vtr --for 30s", "what does it do meanwhile?"},
-	{"vtdump record 4711 --last 60s --max-size 100MB", "what led to it?"},
-	{"vtdump replay run.vtr --at 12s", "what did they do then?"},
-	{"vtdump events run.vtr --kind pinned --kind slice", "what happened, one line each"},
-	{"eval \"$(vtdump completion bash)\"", "complete words, pids and scopes"},
-	{"vtdump manual | man -l -", "this as a manual page"},
-	{"vtdump events", "what events are there?"},
-	{"vtdump --format folded 4711 | flamegraph.pl > threads.svg", "a flame graph of where threads wait"},
+// An example is a call worth knowing, of a command.
+type example struct {
+	of          command
+	call, about string
 }
 
-// A helpPart explains a part of the output.
-type helpPart struct{ title, text string }
+var examples = []example{
+	{commandList, "vtdump", "what is there to look at?"},
+	{commandThreads, "vtdump 4711", "what do its threads or goroutines do?"},
+	{commandThreads, "vtdump shop --growth 2s", "and what grows meanwhile?"},
+	{commandThreads, "vtdump 4711 --top 0 --depth 0 | less", "everything"},
+	{commandThreads, "vtdump --json 4711 | jq '.groups[0]'", "the largest group"},
+	{commandThreads, "vtdump 4711 --group 3f2a", "what have its threads in common?"},
+	{commandThreads, "vtdump 4711 --thread 5123 --events", "what does this one wait for?"},
+	{commandDiff, "vtdump diff 4711 --every 5s", "what changes in between?"},
+	{commandDiff, "vtdump diff before.json 4711 --fail-on grew --least 100", "does it leak since then?"},
+	{commandDiff, "vtdump diff run.vtr@5s run.vtr@9s --similar functions", "what happened in between?"},
+	{commandThreads, "vtdump 4711 --watch --top 5", "and from now on?"},
+	{commandMark, "vtdump mark 4711 3f2a good --note 'heart beats'", "known: write it to vtdump.marks"},
+	{commandThreads, "vtdump 4711 --marks vtdump.marks", "what is left?"},
+	{commandTop, "vtdump top 4711", "live, on a terminal"},
+	{commandScheduler, "vtdump scheduler 4711", "who holds its carriers?"},
+	{commandWaits, "vtdump waits 4711", "who waits for whom, and for ever?"},
+	{commandFindings, "vtdump findings 4711", "does it leak threads or scopes?"},
+	{commandCheck, "vtdump check 4711 --no-leaks requests --no-deadlock", "is all well at the end?"},
+	{commandFindings, "vtdump findings 4711 --growth 1m --check unscoped=off", "slowly?"},
+	{commandDurable, "vtdump durable 4711", "what do its durable threads wait for?"},
+	{commandDurable, "vtdump durable /var/lib/shop/threads --filter 'wait>24h failed>0'", "and when it is dead?"},
+	{commandDurable, "vtdump durable 4711 order-4711", "what has this one done?"},
+	{commandDurable, "vtdump durable nats://n1:4222 --filter 'state=runnable'", "and when all processes are?"},
+	{commandSettings, "vtdump settings 4711 profile slice.threshold=5ms", "record more, from now on"},
+	{commandExport, "vtdump export run.vtr -o run.jfr", "for jfr and JDK Mission Control"},
+	{commandProfile, "vtdump profile 4711 park", "where do they wait? for go tool pprof"},
+	{commandIncident, "vtdump incident 4711", "keep all that is known of it now"},
+	{commandWatch, "vtdump watch 4711 --on 'park > 5s in requests' --dir /tmp", "and when that happens"},
+	{commandOpen, "vtdump open shop.vti", "what does the bundle say?"},
+	{commandOpen, "vtdump open shop.vti --part waits", "who waited for whom then?"},
+	{commandRecord, "vtdump record 4711 -o run.vtr --for 30s", "what does it do meanwhile?"},
+	{commandRecord, "vtdump record 4711 --last 60s --max-size 100MB", "what led to it?"},
+	{commandReplay, "vtdump replay run.vtr --at 12s", "what did they do then?"},
+	{commandEvents, "vtdump events run.vtr --kind pinned --kind slice", "what happened, one line each"},
+	{commandCompletion, "eval \"$(vtdump completion bash)\"", "complete words, pids and scopes"},
+	{commandHelp, "vtdump help waits", "its flags, and how to read its page"},
+	{commandHelp, "vtdump help target", "what can be looked at?"},
+	{commandManual, "vtdump manual | man -l -", "this as a manual page"},
+	{commandEvents, "vtdump events", "what events are there?"},
+	{commandThreads, "vtdump --format folded 4711 | flamegraph.pl > threads.svg", "a flame graph of where threads wait"},
+}
+
+// A helpPart explains the output of commands, or something that has a word of its own.
+type helpPart struct {
+	of          command
+	word        string // that vtdump help takes for it; "": that of its commands
+	title, text string
+}
 
 var helpParts = []helpPart{
-	{"Reading the page", `The first line counts all threads, by state. The second says how the data was come by: complete,
+	{commandThreads | commandReplay, "", "Reading the page", `The first line counts all threads, by state. The second says how the data was come by: complete,
 or what is missing; and how old it is if the process is gone. Each line of the tree is a scope,
 with the threads in it and in the scopes below ("threads") and, where that differs, in itself
 ("own"). Sibling scopes of one name share a line: "checkout ×312". Below a scope stand its groups:
@@ -84,7 +96,7 @@ The key of a group is the same in each call: --group KEY tells more, --thread ID
 "▲ 12" and "▼ 12" stand for threads more or less since the first snapshot of --growth. Frames of
 vtscope's runtime, of Go's runtime and of package iter are hidden unless there are no others.
 `},
-	{"Reading the page of diff", `    ▲ 212  grew    1,000 → 1,212         shop/requests/checkout ×312 → ×340
+	{commandDiff, "", "Reading the page of diff", `    ▲ 212  grew    1,000 → 1,212         shop/requests/checkout ×312 → ×340
 
 212 threads more in scopes "checkout", of which there are 340 now. Scopes come first, with the
 threads of their own, then the groups: the threads of scopes of one path that have the same stack,
@@ -92,16 +104,16 @@ whatever their states. A scope or group that was not there is new, and gone if i
 What grew comes first, by how much; then what shrank. With --similar functions or shape, builds of
 a program with other lines can be compared. A file of --json has the filter of its call.
 `},
-	{"Marks", `A mark stands in a file that can be committed, a line for each group: good, or suspicious, with a
+	{commandMark, "marks", "Marks", `A mark stands in a file that can be committed, a line for each group: good, or suspicious, with a
 note. It is of the path of the scope, without numbers and ids, and of the functions of the stack,
 so that it holds in other processes and builds; --similar lines or shape changes that. Groups that
 are marked good are hidden in dumps and diffs, and counted in a line at the top.
 `},
-	{"Keys of top", topKeysText() + `
+	{commandTop, "", "Keys of top", topKeysText() + `
 The first lines have the states, what carriers do, and what happened in a second; "▲ 12" is so
 many threads more than at the look before, every two seconds or as --every says.
 `},
-	{"Reading the page of scheduler", `Of each scheduler that tells figures:
+	{commandScheduler, "", "Reading the page of scheduler", `Of each scheduler that tells figures:
 
 carriers, threads, so far, trouble
              what it says of itself, about every second while it works and when it falls asleep;
@@ -124,7 +136,7 @@ A place is the innermost call of the program's own; "in" what it called of the s
 "near" stands before one that is guessed, because the thread executed meanwhile: the call may have
 returned.
 `},
-	{"Reading the page of waits", `Deadlocks stand first: threads and goroutines that wait for each other in a circle without a time
+	{commandWaits, "", "Reading the page of waits", `Deadlocks stand first: threads and goroutines that wait for each other in a circle without a time
 limit, each with what it holds (or is: the thread, the scope) that the one before it wants, what
 it wants itself, and where it waits. "more cannot go on because of them" counts those who wait for
 them, directly or through others. Then come the groups:
@@ -147,20 +159,20 @@ So are Go's own locks, such as sync.Mutex, of which nobody records who holds the
 do. "deadlocks: none found among 4 waits that can be judged; 9 cannot (sync.Mutex 9: holders
 unknown)" counts them: there may be one among the 9. "no deadlock" alone means that there is none.
 `},
-	{"Reading the page of findings", `Each finding has the name of its check, how bad it is, what was found with evidence, the place
+	{commandFindings, "", "Reading the page of findings", `Each finding has the name of its check, how bad it is, what was found with evidence, the place
 where most of these threads are, since when it has been so at least, some of the threads, what was
 measured and from where on it is found, and the page that tells what to do.
 A process that runs is looked at twice; what needs that is not judged of one that is stopped or
 gone. The checks, with what --check changes:
 
 ` + checksText()},
-	{"Reading the page of check", `Limits that are not kept stand first, with the threads and places that are the reason, and the
+	{commandCheck, "", "Reading the page of check", `Limits that are not kept stand first, with the threads and places that are the reason, and the
 call that tells more of them. With --filter they are about the threads that match. A limit is
 "unknown", and the exit code 3, if nothing was found against it and not all can be judged, as
 --no-deadlock where threads wait for a sync.Mutex or a channel. Tests in Go check the same of
 their own process at their end: package dump/dumptest.
 `},
-	{"Reading the page of settings", `Of each kind of events: whether it is recorded, from which duration on, with how many frames of
+	{commandSettings, "", "Reading the page of settings", `Of each kind of events: whether it is recorded, from which duration on, with how many frames of
 the stack, one in how many, and how many in a second of each carrier at most; and the default if
 that differs. Arguments change it in the process, at once and without a restart: default, profile,
 off or a file of settings, then single changes.
@@ -171,7 +183,7 @@ name=NAME           call these settings so
 
 A KIND with a dot in its name is of the program's own; NAME* stands for all that begin so.
 `},
-	{"Reading the page of durable", `First where the threads were looked up: a process is asked, and looks through its keepers; of one
+	{commandDurable, "", "Reading the page of durable", `First where the threads were looked up: a process is asked, and looks through its keepers; of one
 that does not answer, and of a folder, the files of the store are read as they are, without a
 lock. Of a stream (nats://HOST:PORT) the servers are asked what all keepers have, and what nobody
 has; no lease is taken and nothing is changed. vtstream does it, beside vtdump or on the PATH. "at
@@ -193,26 +205,26 @@ was recorded, and how long the call or the wait took; "5s…" is not over. A che
 the steps before it, which are not kept. A call that is under way is in the folder when it has
 lasted a second.
 `},
-	{"Rules of watch", `A rule comes true when it is so, and was not so at the look before, a second earlier; with "for",
+	{commandWatch, "rules", "Rules of watch", `A rule comes true when it is so, and was not so at the look before, a second earlier; with "for",
 when it has been so for so long. A bundle is taken then. PATH is names of scopes that follow each
 other, joined by "/", in which "*" is any text; "requests" stands for all scopes of that name, and
 those below.
 
 ` + rulesText()},
-	{"Reading events", `20:36:24.097653     9  park            #2 "clerk"  reason park  stack shop.(*Crew).rest jobs.go:37
+	{commandEvents, "", "Reading events", `20:36:24.097653     9  park            #2 "clerk"  reason park  stack shop.(*Crew).rest jobs.go:37
 
 is the time, the carrier on which it happened ("-": none), the kind or the name that the program
 gave it, the thread, and the fields that say something. "missing here" stands where events were
 overwritten before they were read.
 `},
-	{"Status of a process", `running
+	{commandList, "status", "Status of a process", `running
 stopped  by SIGSTOP or a debugger
 ended    it closed its flight file
 gone     it is not there any more and did not do that: by a signal, a crash, or a return from main
          without vthread.Main or flight.Close. How it ended is told where it is known: to those
          that were watching (Linux 6.15), while its parent has not waited for it, and of a panic
 `},
-	{"JSON", `One document of the format "vtscope/dump/v1" with the same numbers, all frames and all groups;
+	{0, "json", "JSON", `One document of the format "vtscope/dump/v1" with the same numbers, all frames and all groups;
 without a target "vtscope/processes/v1", of scheduler "vtscope/schedulers/v1", of waits
 "vtscope/waits/v1", of findings "vtscope/findings/v1", of settings "vtscope/settings/v1", of diff
 "vtscope/diff/v1", of check "vtscope/verdict/v1", with --group "vtscope/group/v1", with --thread
@@ -223,12 +235,12 @@ without a target "vtscope/processes/v1", of scheduler "vtscope/schedulers/v1", o
 line. docs/dump.schema.json is the JSON Schema of all of them. Durations are nanoseconds
 and end in _ns. The documentation of package dump describes each field.
 `},
-	{"Environment", `VTSCOPE_DIR   where flight files lie, if not in the default directory
+	{0, "environment", "Environment", `VTSCOPE_DIR   where flight files lie, if not in the default directory
 NO_COLOR      if not empty, no colour unless --color always
 NATS_*        of durable, of NATS-URL: what lets us in, as commands of NATS have it:
               ` + strings.ReplaceAll(variables, ", NATS_CA", ",\n              NATS_CA") + `
 `},
-	{"Exit codes", `0  done
+	{0, "exit-codes", "Exit codes", `0  done
 1  failed; standard error says why and what to try. Of waits also: there is a deadlock;
    of findings: there are any; of watch: a rule came true; of diff: something changed as
    --fail-on names; of check: a limit is not kept
@@ -260,7 +272,7 @@ func rulesText() string {
 	var b strings.Builder
 	for i := range trigger.Rules {
 		r := &trigger.Rules[i]
-		fmt.Fprintf(&b, "%s\n    %s\n", r.Syntax(), wrap(r.About, 4, 90))
+		fmt.Fprintf(&b, "%s\n    %s\n", r.Syntax(), cli.Wrap(r.About, 4, 90))
 	}
 	return b.String()
 }
@@ -279,49 +291,7 @@ func checksText() string {
 	var b strings.Builder
 	for i := range dump.Checks {
 		c := &dump.Checks[i]
-		fmt.Fprintf(&b, "%-15s  %s\n%-15s  (%s, from %s)\n", c.Name, c.About, "", c.Severity, wrap(c.ThresholdText(), 18, 60))
-	}
-	return b.String()
-}
-
-// helpText is what vtdump -h prints.
-func helpText() string {
-	var b strings.Builder
-	b.WriteString(summary)
-	section := func(title string) { fmt.Fprintf(&b, "\n%s:\n", title) }
-	section("Usage")
-	for i := range forms {
-		call := forms[i].call()
-		if len(call) > 32 {
-			call += "\n" + strings.Repeat(" ", 34)
-		}
-		fmt.Fprintf(&b, "  %-32s %s\n", call, wrap(forms[i].about, 35, 65))
-	}
-	section("TARGET")
-	for _, t := range targets {
-		fmt.Fprintf(&b, "  %-22s %s\n", t.name, wrap(t.about, 25, 75))
-	}
-	section("Flags, before or after the others")
-	for i := range flags {
-		f := &flags[i]
-		short := "    "
-		if f.short != "" {
-			short = "-" + f.short + ", "
-		}
-		fmt.Fprintf(&b, "  %-22s %s\n", short+f.usage(), wrap(f.about, 25, 75))
-	}
-	section("Examples")
-	for _, e := range examples {
-		fmt.Fprintf(&b, "  %-58s  %s\n", e.call, e.about)
-	}
-	for _, p := range helpParts {
-		section(p.title)
-		for line := range strings.Lines(p.text) {
-			if line != "\n" {
-				line = "  " + line
-			}
-			b.WriteString(line)
-		}
+		fmt.Fprintf(&b, "%-15s  %s\n%-15s  (%s, from %s)\n", c.Name, c.About, "", c.Severity, cli.Wrap(c.ThresholdText(), 18, 60))
 	}
 	return b.String()
 }
@@ -360,26 +330,6 @@ func docText() string {
 	for _, p := range helpParts {
 		section(p.title)
 		b.WriteString("```\n" + p.text + "```\n")
-	}
-	return b.String()
-}
-
-// wrap breaks text before a word that would pass columns, and indents what follows.
-func wrap(text string, indent, columns int) string {
-	var b strings.Builder
-	col := 0
-	for i, w := range strings.Fields(text) {
-		switch {
-		case i == 0:
-		case col+1+len(w) > columns:
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			col = 0
-		default:
-			b.WriteByte(' ')
-			col++
-		}
-		b.WriteString(w)
-		col += len(w)
 	}
 	return b.String()
 }

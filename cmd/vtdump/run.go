@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/dump/stream"
+	"github.com/vtscope/vtscope/internal/buildinfo"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -67,8 +66,8 @@ func (s *settings) do(ctx context.Context, w world) error {
 		}
 	}
 	switch {
-	case s.help:
-		return written(io.WriteString(w.stdout, helpText()))
+	case s.help || s.command == commandHelp && !s.version:
+		return s.explain(w)
 	case s.version:
 		return written(io.WriteString(w.stdout, versionText()))
 	case s.again > 0 && s.again < leastInterval(s.target):
@@ -374,10 +373,6 @@ func written(_ int, err error) error {
 }
 
 func versionText() string {
-	version := "(devel)"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		version = info.Main.Version
-	}
-	return fmt.Sprintf("vtdump %s %s %s/%s\nreads flight format %d, writes %s, %s, %s, %s and %s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+	return fmt.Sprintf("%s\nreads flight format %d, writes %s, %s, %s, %s and %s\n", buildinfo.Line("vtdump"),
 		flight.FormatVersion, dump.Format, dump.SchedulersFormat, dump.WaitsFormat, dump.FindingsFormat, dump.SettingsFormat)
 }

@@ -74,30 +74,6 @@ func TestDocumentationIsThatOfTheTables(t *testing.T) {
 	}
 }
 
-func TestHelpExplainsEveryFlagOnANarrowPage(t *testing.T) {
-	for _, arg := range []string{"-h", "--help"} {
-		help := succeeds(t, arg)
-		for i := range forms {
-			if !strings.Contains(help, "  "+forms[i].call()) {
-				t.Errorf("%s does not mention %q", arg, forms[i].call())
-			}
-		}
-		for i := range flags {
-			if !strings.Contains(help, flags[i].usage()) {
-				t.Errorf("%s does not mention %s", arg, flags[i].usage())
-			}
-		}
-		for line := range strings.Lines(help) {
-			if n := dump.Columns(strings.TrimSuffix(line, "\n")); n > 100 {
-				t.Errorf("line of %d columns: %s", n, line)
-			}
-		}
-	}
-	if out := succeeds(t, "4711", "--top", "3", "-h"); out != helpText() {
-		t.Errorf("-h among others: got %q", out)
-	}
-}
-
 func TestVersionNamesTheFormats(t *testing.T) {
 	if out := succeeds(t, "--version"); !strings.Contains(out, "flight format 2") || !strings.Contains(out, dump.Format) || !strings.Contains(out, dump.SchedulersFormat) ||
 		!strings.Contains(out, dump.WaitsFormat) || !strings.Contains(out, dump.FindingsFormat) {

@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/vtscope/vtscope/agent/access"
 	"github.com/vtscope/vtscope/agent/trigger"
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/internal/cli"
 	"github.com/vtscope/vtscope/tracing/otel"
 )
 
@@ -151,7 +151,7 @@ var flags = []flagRow{
 		s.marks = v
 		return nil
 	}},
-	{"on", "RULE", "take a bundle of a process when the rule comes true, such as \"park > 5s in requests\"; may be given again: see vtdump -h", func(s *settings, v string) error {
+	{"on", "RULE", "take a bundle of a process when the rule comes true, such as \"park > 5s in requests\"; may be given again: vtdump help rules tells them", func(s *settings, v string) error {
 		r, err := trigger.Parse(v)
 		s.rules = append(s.rules, r)
 		return err
@@ -211,40 +211,46 @@ func parse(args []string) (*settings, error) {
 	return s, nil
 }
 
-func help() string {
-	var b strings.Builder
-	b.WriteString("usage: vtserve [flags] [PID... | FILE...]\n" +
-		"Follows processes and serves a page that shows their threads, live.\n" +
-		"Without a PID it follows every vtscope process of this user, also those that start later;\n" +
-		"of a PID that is any other Go program it shows the goroutines.\n" +
-		"A FILE is a recording or an incident bundle: its process is shown as it was, at its end,\n" +
-		"or as PROCESS@12s on the page.\n\n")
-	for _, row := range flags {
-		fmt.Fprintf(&b, "  %-21s %s\n", strings.TrimSpace("--"+row.name+" "+row.arg), wrap(row.about, 24, 76))
-	}
-	fmt.Fprintf(&b, "  %-21s %s\n", "-h, --help", "print this")
-	b.WriteString("\nExit codes: 0 done, 1 failed, 2 usage.\nSee also: vtdump -h.\n")
-	return b.String()
+// about tells what vtserve is.
+const about = `Follows processes and serves a page that shows their threads, live.
+Without a PID it follows every vtscope process of this user, also those that start later;
+of a PID that is any other Go program it shows the goroutines.
+A FILE is a recording or an incident bundle: its process is shown as it was, at its end,
+or as PROCESS@12s on the page.
+`
+
+// calls are the ways to call vtserve.
+var calls = []string{"vtserve [flags] [PID... | FILE...]", "vtserve completion SHELL", "vtserve manual"}
+
+// An example is a call worth knowing.
+type example struct{ call, about string }
+
+var examples = []example{
+	{"vtserve", "every vtscope process of this user, on http://" + defaultAddr},
+	{"vtserve --goroutines", "every other Go program too"},
+	{"vtserve 4711", "one process"},
+	{"vtserve run.vtr", "what a recording, or an incident bundle, tells of"},
+	{"vtserve --demo", "a small web shop with 100,000 threads"},
+	{"vtserve --connect box:7070,token-file=box.token", "what another vtserve, or a program with agent/auto, shows"},
+	{"eval \"$(vtserve completion bash)\"", "complete flags and pids"},
+	{"vtserve manual | man -l -", "this as a manual page"},
 }
 
-// wrap breaks a text into lines of at most so many columns, and indents all but the first.
-func wrap(text string, indent, columns int) string {
+func help() string {
 	var b strings.Builder
-	col := 0
-	for _, w := range strings.Fields(text) {
-		n := utf8.RuneCountInString(w)
-		switch {
-		case col == 0:
-		case col+1+n > columns:
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			col = 0
-		default:
-			b.WriteByte(' ')
-			col++
-		}
-		b.WriteString(w)
-		col += n
+	for i, call := range calls {
+		fmt.Fprintf(&b, "%-7s%s\n", []string{"usage:", ""}[min(i, 1)], call)
 	}
+	b.WriteString("\n" + about + "\nExamples:\n")
+	for _, e := range examples {
+		fmt.Fprintf(&b, "  %-48s %s\n", e.call, e.about)
+	}
+	b.WriteString("\nFlags:\n")
+	for _, row := range flags {
+		fmt.Fprintf(&b, "  %-21s %s\n", strings.TrimSpace("--"+row.name+" "+row.arg), cli.Wrap(row.about, 24, 76))
+	}
+	fmt.Fprintf(&b, "  %-21s %s\n  %-21s %s\n", "--version", "print the version", "-h, --help", "print this")
+	b.WriteString("\nExit codes: 0 done, 1 failed, 2 usage.\nSee also: vtdump -h.\n")
 	return b.String()
 }
 

@@ -26,6 +26,13 @@ type hint struct {
 
 // run is the command. It returns the exit code when ctx ends or nothing can be served.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if text, asked, err := said(args); err != nil {
+		report(stderr, err)
+		return 2
+	} else if asked {
+		fmt.Fprint(stdout, text)
+		return 0
+	}
 	s, err := parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

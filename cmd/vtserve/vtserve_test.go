@@ -58,6 +58,35 @@ func TestHelpExplainsEveryFlag(t *testing.T) {
 	}
 }
 
+func TestCallsThatPrintAndFollowNothing(t *testing.T) {
+	says := func(want string, args ...string) {
+		t.Helper()
+		code, stdout, stderr := call(args...)
+		if code != 0 || stderr != "" || !strings.Contains(stdout, want) {
+			t.Errorf("vtserve %q: exit code %d, %q, %q; want 0 and %q", args, code, stdout, stderr, want)
+		}
+	}
+	says("vtserve ", "--version")
+	says("vtserve completion words -- ", "completion", "bash")
+	says("#compdef vtserve\n", "completion", "zsh")
+	says("__vtserve", "completion", "fish")
+	says("--goroutines\t", "completion", "words", "--", "--demo", "--gor")
+	says("", "completion", "words", "--", "no such")
+	page := ".TH VTSERVE 1"
+	says(page, "manual")
+	_, manual, _ := call("manual")
+	for _, row := range flags {
+		if !strings.Contains(manual, strings.ReplaceAll("--"+row.name, "-", `\-`)) {
+			t.Errorf("the manual page does not have --%s", row.name)
+		}
+	}
+	for _, args := range [][]string{{"completion"}, {"completion", "tcsh"}, {"completion", "words"}} {
+		if code, stdout, stderr := call(args...); code != 2 || stdout != "" || !strings.Contains(stderr, "try: eval") {
+			t.Errorf("vtserve %q: exit code %d, %q, %q; want 2", args, code, stdout, stderr)
+		}
+	}
+}
+
 func TestBadArgumentsAreUsageErrors(t *testing.T) {
 	for _, args := range [][]string{
 		{"--nothing"}, {"shop"}, {"0"}, {"-7"}, {"--addr"}, {"--addr", "7070"}, {"--addr", "127.0.0.1:http"}, {"--addr", "127.0.0.1:70000"},
