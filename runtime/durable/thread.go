@@ -46,7 +46,7 @@ var (
 	ErrMoved  = errors.New("the thread was parked to bytes and goes on from there")
 	ErrDone   = errors.New("the thread has ended")
 	ErrItself = errors.New("a thread cannot do this to itself")
-	ErrGoexit = errors.New("the body called runtime.Goexit")
+	ErrGoexit = vthread.ErrGoexit // the body called runtime.Goexit
 )
 
 // A Builder says how threads are started. Registry must be set.

@@ -2,7 +2,6 @@ package sched
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -10,12 +9,6 @@ import (
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/internal/coro"
-)
-
-// Errors of waits that are given up.
-var (
-	ErrTimeout     = errors.New("timed out")
-	ErrInterrupted = errors.New("thread was interrupted")
 )
 
 // A Waiter is a thread or a plain goroutine that waits to be woken once. Threads park, goroutines block. It is what

@@ -322,7 +322,7 @@ func TestOfSeveralPanicsTheFirstIsJoinedAndTheOthersAreTold(t *testing.T) {
 
 // untilAll waits until n threads of the scope are there.
 func untilAll(s *structured.Scope, n int) {
-	for len(s.Threads()) < n && !s.Cancelled() {
+	for len(s.Threads()) < n && !s.Canceled() {
 		runtime.Gosched()
 	}
 }

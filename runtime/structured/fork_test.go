@@ -319,8 +319,8 @@ func TestAPanicOfOnForkComesOutOfTheFork(t *testing.T) {
 func TestOnForkMayCancel(t *testing.T) {
 	both(t, func(t *testing.T) {
 		s := opened(t, structured.Options{Policy: &recorder{cancels: "fork"}})
-		if th := s.Fork(func() error { t.Error("it was executed"); return nil }); th != nil || !s.Cancelled() {
-			t.Errorf("got thread %v, cancelled %v", th, s.Cancelled())
+		if th := s.Fork(func() error { t.Error("it was executed"); return nil }); th != nil || !s.Canceled() {
+			t.Errorf("got thread %v, cancelled %v", th, s.Canceled())
 		}
 		if err := s.Join(); err != nil {
 			t.Error(err)

@@ -78,7 +78,7 @@ func (s *Scope) end(why end, cause error) {
 		cause = context.Canceled
 	}
 	if why != byClose {
-		s.flock.Cancelled(why == byTimeout)
+		s.flock.Canceled(why == byTimeout)
 	}
 	s.cancel(cause)
 	sched.Settle()

@@ -214,8 +214,8 @@ func TestSubtasksThatAreInTimeAreNotCancelled(t *testing.T) {
 	both(t, func(t *testing.T) {
 		s := opened(t, structured.Options{Deadline: time.Now().Add(time.Hour)})
 		sub := structured.Fork(s, func() (int, error) { return 1, s.Context().Err() })
-		if err := s.Join(); err != nil || s.Cancelled() || sub.State() != structured.Succeeded {
-			t.Errorf("got %v, cancelled %v, %v", err, s.Cancelled(), sub)
+		if err := s.Join(); err != nil || s.Canceled() || sub.State() != structured.Succeeded {
+			t.Errorf("got %v, cancelled %v, %v", err, s.Canceled(), sub)
 		}
 		closes(t, s)
 	})
@@ -234,8 +234,8 @@ func TestWhenTheTimeIsOverAllAreInterruptedAndTheJoinSaysSo(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `"slow"`) {
 				t.Errorf("%s: join: got %v", name, err)
 			}
-			if sub.State() != structured.Unavailable || !s.Cancelled() || s.Closed() {
-				t.Errorf("%s: got %v, cancelled %v", name, sub, s.Cancelled())
+			if sub.State() != structured.Unavailable || !s.Canceled() || s.Closed() {
+				t.Errorf("%s: got %v, cancelled %v", name, sub, s.Canceled())
 			}
 			closes(t, s)
 		}
@@ -295,8 +295,8 @@ func TestAClosedScopeIsCancelledAndKeepsItsNameAndOwner(t *testing.T) {
 			if s.Name() != "kept" || s.Owner() != vthread.Current() || !strings.Contains(s.String(), `"kept"`) {
 				t.Errorf("got %q of %v: %v", s.Name(), s.Owner(), s)
 			}
-			if s.Cancelled() != cancelled || s.Closed() != closed {
-				t.Errorf("got cancelled %v, closed %v, want %v, %v", s.Cancelled(), s.Closed(), cancelled, closed)
+			if s.Canceled() != cancelled || s.Closed() != closed {
+				t.Errorf("got cancelled %v, closed %v, want %v, %v", s.Canceled(), s.Closed(), cancelled, closed)
 			}
 		}
 		look(false, false)

@@ -246,7 +246,7 @@ func (d *dawdler) OnComplete(t structured.Task) bool {
 		return true
 	}
 	close(d.inside)
-	for !d.scope.Cancelled() {
+	for !d.scope.Canceled() {
 		runtime.Gosched()
 	}
 	time.Sleep(3 * time.Millisecond) // in which Join would return

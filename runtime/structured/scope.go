@@ -24,7 +24,7 @@ var (
 	// bound later; by [Bindings.Run] for such a scope; and it is the error of a thread that has ended with an open scope. All are closed.
 	ErrStructure = errors.New("something inner was open")
 	// ErrGoexit is the error of a forked thread that called runtime.Goexit.
-	ErrGoexit = errors.New("thread called runtime.Goexit")
+	ErrGoexit = vthread.ErrGoexit
 	// ErrUnavailable is the error of a subtask that has no result (yet).
 	ErrUnavailable = errors.New("no result")
 	// ErrOptions is returned for options that are wrong.
@@ -251,8 +251,8 @@ func (s *Scope) Owner() *vthread.Thread { return s.owner.thread }
 // derived from it.
 func (s *Scope) Context() context.Context { return s.ctx }
 
-// Cancelled reports whether the scope was cancelled. A closed one was.
-func (s *Scope) Cancelled() bool { return s.phase.Load()&cancelled != 0 }
+// Canceled reports whether the scope was cancelled. A closed one was.
+func (s *Scope) Canceled() bool { return s.phase.Load()&cancelled != 0 }
 
 // Closed reports whether the scope was closed: all its threads have ended.
 func (s *Scope) Closed() bool { return s.closed.Load() }

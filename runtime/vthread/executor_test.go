@@ -340,7 +340,7 @@ func TestInvokeAllThatIsGivenUpCancelsWhatIsNotDone(t *testing.T) {
 			if err != want || vthread.Interrupted() {
 				t.Errorf("got %v, want %v", err, want)
 			}
-			if s := futures[1].State(); len(futures) != 2 || s != vthread.Cancelled {
+			if s := futures[1].State(); len(futures) != 2 || s != vthread.Canceled {
 				t.Errorf("the last task is %v, want cancelled", s)
 			}
 			closed(t, e)

@@ -3,7 +3,6 @@ package vthread
 import (
 	"container/list"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -17,9 +16,14 @@ import (
 
 // Errors of futures; test for them with errors.Is.
 var (
-	ErrCancelled = errors.New("future was cancelled")
-	ErrGoexit    = errors.New("thread called runtime.Goexit")
+	ErrCanceled error = canceled{}      // it was canceled; matches [context.Canceled]
+	ErrGoexit         = sched.ErrGoexit // its task called runtime.Goexit
 )
+
+type canceled struct{}
+
+func (canceled) Error() string        { return "future was canceled" }
+func (canceled) Is(target error) bool { return target == context.Canceled }
 
 // A Panic tells of a panic elsewhere: it is the error of a future whose task has panicked, and what [Blocking], and scopes of package
 // structured, panic with.
@@ -63,10 +67,10 @@ const (
 	Pending   FutureState = iota // not done
 	Succeeded                    // with a value
 	Failed                       // with an error
-	Cancelled                    // by [Future.Cancel]
+	Canceled                     // by [Future.Cancel]
 )
 
-// String returns "pending", "succeeded", "failed" or "cancelled".
+// String returns "pending", "succeeded", "failed" or "canceled".
 func (s FutureState) String() string {
 	switch s {
 	case Pending:
@@ -75,8 +79,8 @@ func (s FutureState) String() string {
 		return "succeeded"
 	case Failed:
 		return "failed"
-	case Cancelled:
-		return "cancelled"
+	case Canceled:
+		return "canceled"
 	}
 	return "unknown"
 }
@@ -88,7 +92,7 @@ type Future[T any] struct {
 	value T // written before the state leaves Pending, and read after it
 }
 
-// Get waits until the future is done, and returns its value or error: the task's own, a [*Panic], [ErrGoexit] or [ErrCancelled]. A thread
+// Get waits until the future is done, and returns its value or error: the task's own, a [*Panic], [ErrGoexit] or [ErrCanceled]. A thread
 // parks, a goroutine blocks. If the future is not done and the calling thread is interrupted, or was before, Get clears the interrupt
 // status and returns [ErrInterrupted]; the future goes on.
 func (f *Future[T]) Get() (T, error) { return f.within(sched.Limits{Interrupts: true}) }
@@ -119,11 +123,11 @@ func (f *Future[T]) OnDone(call func(value T, err error)) {
 	f.call(func() { call(f.value, f.err) })
 }
 
-// Cancel makes the future done, with [ErrCancelled], and interrupts the thread that executes its task, which goes on for as long as it likes.
+// Cancel makes the future done, with [ErrCanceled], and interrupts the thread that executes its task, which goes on for as long as it likes.
 // A task that has not begun is not called. Cancel returns false, and does nothing, if the future is done. It does not block.
 func (f *Future[T]) Cancel() bool {
 	var none T
-	if !f.settle(Cancelled, none, ErrCancelled) {
+	if !f.settle(Canceled, none, ErrCanceled) {
 		return false
 	}
 	if f.thread != nil {

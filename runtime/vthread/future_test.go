@@ -262,14 +262,14 @@ func TestCancelInterruptsTheTaskAndIsDoneAtOnce(t *testing.T) {
 		if !f.Cancel() {
 			t.Error("a pending future cannot be cancelled")
 		}
-		if _, err := f.Get(); err != vthread.ErrCancelled || f.State() != vthread.Cancelled {
+		if _, err := f.Get(); err != vthread.ErrCanceled || f.State() != vthread.Canceled {
 			t.Errorf("got %v, %v, want cancelled", err, f.State())
 		}
 		f.Thread().Join()
 		if err := <-how; err != vthread.ErrInterrupted {
 			t.Errorf("the task got %v, want an interrupt", err)
 		}
-		if _, err := f.Get(); err != vthread.ErrCancelled {
+		if _, err := f.Get(); err != vthread.ErrCanceled {
 			t.Errorf("after the task: got %v, want cancelled", err)
 		}
 	})
@@ -357,10 +357,10 @@ func TestAPanicOfACallbackEndsTheProgram(t *testing.T) {
 
 func TestStatesAndPanicsHaveNames(t *testing.T) {
 	var got []string
-	for s := vthread.Pending; s <= vthread.Cancelled+1; s++ {
+	for s := vthread.Pending; s <= vthread.Canceled+1; s++ {
 		got = append(got, s.String())
 	}
-	if fmt.Sprint(got) != "[pending succeeded failed cancelled unknown]" {
+	if fmt.Sprint(got) != "[pending succeeded failed canceled unknown]" {
 		t.Errorf("states %v", got)
 	}
 	p := &vthread.Panic{Value: "v", Stack: []byte("frames")}

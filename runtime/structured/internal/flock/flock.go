@@ -385,8 +385,8 @@ func (f *Flock) Wake() {
 	}
 }
 
-// Cancelled tells, for the record, that the scope is cancelled, and whether because its deadline has passed.
-func (f *Flock) Cancelled(deadline bool) {
+// Canceled tells, for the record, that the scope is cancelled, and whether because its deadline has passed.
+func (f *Flock) Canceled(deadline bool) {
 	if deadline {
 		f.event(flight.EventScopeDeadline, 0)
 	}
