@@ -90,23 +90,27 @@ func (s *settings) withoutFile(ctx context.Context, w world, why error) error {
 		return why
 	}
 	src, err := memory.Attach(pid, memory.Options{})
-	if errors.Is(err, flight.ErrPermission) {
+	unreadable := errors.Is(why, flight.ErrPermission)
+	switch {
+	case errors.Is(err, flight.ErrPermission) && !unreadable:
 		return s.explainMemory(err)
-	}
-	if errors.Is(err, flight.ErrNotVtscope) {
+	case errors.Is(err, flight.ErrNotVtscope):
 		return s.ofGo(ctx, w, pid)
-	}
-	if err != nil {
+	case err != nil:
 		return why
+	case unreadable:
+		fmt.Fprintf(w.stderr, "vtdump: the flight file of process %d may not be read: read in its memory\n", pid)
+	default:
+		fmt.Fprintf(w.stderr, "vtdump: process %d has no flight file: read in its memory\n", pid)
 	}
-	fmt.Fprintf(w.stderr, "vtdump: process %d has no flight file: read in its memory\n", pid)
 	return s.outOf(ctx, w, src)
 }
 
-// pidOf returns the process that the target names, as a pid or as a Go program, and that has no flight file, as why says. Without one it is 0, and err says why.
+// pidOf returns the process that the target names, as a pid or as a Go program, and that has no flight file, or one that may not be read,
+// as why says. Without one it is 0, and err says why.
 func (s *settings) pidOf(why error) (pid int, err error) {
 	if pid, err := strconv.Atoi(s.target); err == nil {
-		if !errors.Is(why, flight.ErrNotVtscope) {
+		if !errors.Is(why, flight.ErrNotVtscope) && !errors.Is(why, flight.ErrPermission) {
 			return 0, why
 		}
 		return pid, why

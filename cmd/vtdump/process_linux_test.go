@@ -211,6 +211,38 @@ func TestOtherUsersFilesAreRefused(t *testing.T) {
 	}
 }
 
+// A side car has the processes of a pod in its own namespace, a user of its own, and one capability.
+func TestASideCarSeesProcessesOfOtherUsers(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to become another user with a capability")
+	}
+	const sysPtrace, sideCar = 19, 65532
+	child, _ := start(t, 10) // of root
+	if err := os.Chmod(os.Getenv("VTSCOPE_DIR"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := strconv.Atoi(startPlain(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := build(t)
+	look := func(capabilities []uintptr, pid int) (string, error) {
+		cmd := exec.Command(bin, strconv.Itoa(pid))
+		cmd.Dir = "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: sideCar, Gid: sideCar}, AmbientCaps: capabilities}
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	for what, pid := range map[string]int{"threads": child.Process.Pid, "goroutines": plain} {
+		if out, err := look(nil, pid); err == nil || !strings.Contains(out, "permission denied") {
+			t.Errorf("%s, without the capability: got %v and %s", what, err, out)
+		}
+		if out, err := look([]uintptr{sysPtrace}, pid); err != nil || !strings.Contains(out, " "+what+" in ") {
+			t.Errorf("%s, with it: got %v and %s", what, err, out)
+		}
+	}
+}
+
 // build puts vtdump where other users can run it.
 func build(t *testing.T) string {
 	t.Helper()

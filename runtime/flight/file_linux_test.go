@@ -540,7 +540,7 @@ func TestOpenTellsWhatIsWrong(t *testing.T) {
 	}
 	for pid, want := range map[int]error{1 << 30: ErrNoProcess, -5: ErrNoProcess, os.Getpid(): ErrNotVtscope} {
 		// Our own process has files of other tests' recorders mapped: look for those first.
-		if pid == os.Getpid() && len(mappedFiles(pid)) > 0 {
+		if mapped, _ := mappedFiles(pid); pid == os.Getpid() && len(mapped) > 0 {
 			continue
 		}
 		if _, err := OpenPID(pid); !errors.Is(err, want) {

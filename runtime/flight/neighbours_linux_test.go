@@ -95,7 +95,7 @@ func TestAMappedFileIsOpenedIfItIsThatOfTheProcess(t *testing.T) {
 	} else if err == nil {
 		r.Close()
 	}
-	found := mappedFiles(w.cmd.Process.Pid)
+	found, _ := mappedFiles(w.cmd.Process.Pid)
 	if len(found) == 0 {
 		t.Fatal("nothing is mapped")
 	}

@@ -109,7 +109,6 @@ func flightFiles(dir string) ([]string, error) {
 // OpenPID opens the flight file of a process, also of one that is gone, and of one in another mount
 // namespace. Errors match [ErrNoProcess], [ErrNotVtscope], [ErrPermission] or [ErrFormat].
 func OpenPID(pid int) (*Reader, error) {
-	name := strconv.Itoa(pid)
 	st, err := procfs.ReadStat(pid)
 	live := err == nil && pid > 0
 	var firstErr error
@@ -133,7 +132,8 @@ func OpenPID(pid int) (*Reader, error) {
 		}
 		return nil, fmt.Errorf("flight: open process %d: %w", pid, ErrNoProcess)
 	}
-	for _, m := range mappedFiles(pid) {
+	mapped, mapsErr := mappedFiles(pid)
+	for _, m := range mapped {
 		r, err := openMapped(m, pid)
 		if err != nil {
 			keep(err)
@@ -142,10 +142,13 @@ func OpenPID(pid int) (*Reader, error) {
 		r.pid = pid
 		return r, nil
 	}
+	if mapsErr == nil && len(mapped) == 0 && errors.Is(firstErr, ErrPermission) {
+		firstErr = nil // a directory of its user's cannot be read, but it has no file there
+	}
 	if firstErr != nil {
 		return nil, firstErr
 	}
-	if _, err := os.ReadDir("/proc/" + name + "/fd"); errors.Is(err, fs.ErrPermission) {
+	if errors.Is(mapsErr, fs.ErrPermission) {
 		return nil, fmt.Errorf("flight: open process %d: %w", pid, ErrPermission)
 	}
 	return nil, fmt.Errorf("flight: open process %d: %w", pid, ErrNotVtscope)
@@ -276,16 +279,16 @@ type mappedFile struct {
 }
 
 // mappedFiles returns the flight files that process pid has mapped, as paths through its root, so
-// that they are found in other directories and mount namespaces; those that were removed through its open files.
-func mappedFiles(pid int) []mappedFile {
+// that they are found in other directories and mount namespaces; those that were removed through its open files. The error
+// says why there may be more.
+func mappedFiles(pid int) (found []mappedFile, err error) {
 	const removed = " (deleted)" // as the kernel says
 	proc := "/proc/" + strconv.Itoa(pid)
 	f, err := os.Open(proc + "/maps")
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer f.Close()
-	var found []mappedFile
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		_, path, ok := strings.Cut(lines.Text(), "/")
@@ -297,13 +300,16 @@ func mappedFiles(pid int) []mappedFile {
 		m := mappedFile{path: proc + "/root" + path, flags: openNoFollow}
 		if gone {
 			m.path, m.flags = openFileOf(proc, path), 0 // the kernel's own link
+			if m.path == "" {
+				_, err = os.ReadDir(proc + "/fd") // it may be the rights of that
+			}
 		}
 		m.device, m.inode = mappedInode(lines.Text())
 		if m.path != "" && !slices.Contains(found, m) {
 			found = append(found, m)
 		}
 	}
-	return found
+	return found, err
 }
 
 // mappedInode returns the device and inode in a line of maps, 0 if there is none: "FROM-TO rw-s OFFSET MAJOR:MINOR INODE PATH".
