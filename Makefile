@@ -1,5 +1,6 @@
 # vtscope. The two commands of a newcomer are `make run` and `make test`; `make check` is what CI adds.
 #
+#   make help                    print this list
 #   make run                     build everything, start vtserve with the demo shop
 #   make test                    install what the tests need, run all tests of all modules
 #   make test PKGS=./dump/...    the tests of some packages of the main module
@@ -44,7 +45,10 @@ modules := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path '
 nightly_modules := $(addprefix ./fixtures/backends/,collector victoriametrics jaeger)
 nested := $(filter-out . ./internal/tools $(nightly_modules) $(addsuffix /%,$(nightly_modules)),$(modules))
 
-.PHONY: build run test check conformance attacks stress stress-stalled no-async-preempt bench bench-check compare ui ui-dev ui-record ui-replay skips nightly backends clean
+.PHONY: help build run test check conformance attacks stress stress-stalled no-async-preempt bench bench-check compare ui ui-dev ui-record ui-replay skips nightly backends clean
+
+help:
+	@sed -n '/^#   make/s/^#   //p' Makefile
 
 # --- build and run ---
 

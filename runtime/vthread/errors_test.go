@@ -23,7 +23,7 @@ func TestErrorsAreWhatGoProgramsTestFor(t *testing.T) {
 		vthread.Run("waits", func() { err = f() })
 		return err
 	}
-	never := submit(t, vthread.Builder{}, func() (int, error) { lock.Lock(); lock.Unlock(); return 0, nil })
+	never := submit(t, vthread.Builder{}, func() (int, error) { lock.Lock(); defer lock.Unlock(); return 0, nil })
 	for what, err := range map[string]error{
 		"a lock":                lock.LockFor(time.Millisecond),
 		"a lock, on a thread":   onThread(func() error { return lock.LockFor(time.Millisecond) }),
