@@ -2,6 +2,7 @@ package vthread_test
 
 import (
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -140,4 +141,22 @@ func BenchmarkRun(b *testing.B) {
 			vthread.Start(empty).Join()
 		}
 	})
+}
+
+// BenchmarkRunTogether is a thread with a name for the time of a call, on as many goroutines as there are processors, and on
+// thirty-two for each processor that take turns.
+func BenchmarkRunTogether(b *testing.B) {
+	for _, each := range []int{1, 32} {
+		b.Run("goroutines="+strconv.Itoa(each)+"xP", func(b *testing.B) {
+			b.SetParallelism(each)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					vthread.Run("GET /cart", func() {})
+					if each > 1 {
+						runtime.Gosched()
+					}
+				}
+			})
+		})
+	}
 }
