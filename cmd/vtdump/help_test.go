@@ -97,8 +97,10 @@ func TestLongHelpOfACommandHasItsFlagsAndItsPage(t *testing.T) {
 		help := succeeds(t, "help", f.name())
 		narrow(t, "help "+f.name(), help)
 		for j := range flags {
-			if row := &flags[j]; strings.Contains(help, "\n  "+row.column()) && strings.Contains(inWords(help), inWords(row.about)) != (row.of&f.command != 0) {
-				t.Errorf("help %s: --%s is explained: %v", f.name(), row.name, row.of&f.command == 0)
+			row := &flags[j]
+			explained := strings.Contains(inWords(help), inWords(row.column()+" "+row.about))
+			if explained != (row.of&f.command != 0) {
+				t.Errorf("help %s: --%s is explained: %v", f.name(), row.name, explained)
 			}
 		}
 		for _, p := range helpParts {

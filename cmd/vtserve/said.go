@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,7 @@ func said(args []string) (text string, asked bool, err error) {
 	switch {
 	case len(args) == 0:
 		return "", false, nil
-	case args[0] == "--version" || args[0] == "-version":
+	case slices.Contains(args, "--version"):
 		return buildinfo.Line("vtserve") + "\n", true, nil
 	case args[0] == "manual" && len(args) == 1:
 		return manual(), true, nil

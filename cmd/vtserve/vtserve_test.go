@@ -67,6 +67,7 @@ func TestCallsThatPrintAndFollowNothing(t *testing.T) {
 		}
 	}
 	says("vtserve ", "--version")
+	says("vtserve ", "--demo", "--version")
 	says("vtserve completion words -- ", "completion", "bash")
 	says("#compdef vtserve\n", "completion", "zsh")
 	says("__vtserve", "completion", "fish")
