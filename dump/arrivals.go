@@ -39,13 +39,7 @@ func (a *arrivals) ticks(d time.Duration) flight.Ticks {
 
 // arrivals returns those of g, nil if threads do not come all the time, or wait for the end of others, for time, for a lock, or for what is outside of the process.
 func (g *group) arrivals(now, second flight.Ticks) *arrivals {
-	switch g.key.state {
-	case flight.StateParked, flight.StateWaiting:
-	default:
-		return nil
-	}
-	switch why := g.key.reason; {
-	case why == flight.ReasonJoin, why == flight.ReasonScopeJoin, why == flight.ReasonLock, why == flight.ReasonSleep, why.Outside(), g.limited, second == 0:
+	if !g.stays() || second == 0 {
 		return nil
 	}
 	a := &arrivals{waits: g.waits, now: now, second: second}
@@ -63,6 +57,27 @@ func (g *group) arrivals(now, second flight.Ticks) *arrivals {
 	n := a.waits.known()
 	a.lately, a.middle, a.long = before, a.waits.rank((n-1)/2), a.waits.rank((n-1)*9/10)
 	return a
+}
+
+// stays reports whether the threads of g may wait for ever, without a time limit for what only others of the
+// process can give.
+func (g *group) stays() bool {
+	if g.key.state != flight.StateParked && g.key.state != flight.StateWaiting || g.limited {
+		return false
+	}
+	switch why := g.key.reason; why {
+	case flight.ReasonJoin, flight.ReasonScopeJoin, flight.ReasonLock, flight.ReasonSleep:
+		return false
+	default:
+		return !why.Outside()
+	}
+}
+
+// numbered reports whether the ids of a source's threads are mere numbers, which the same thread does not
+// keep from one look to the next.
+func numbered(src Source) bool {
+	n, ok := src.(interface{ Numbered() bool })
+	return ok && n.Numbered()
 }
 
 // evenly reports whether those who came before are still there: where threads leave after a while, few have waited for very long.

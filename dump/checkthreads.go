@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -66,6 +67,12 @@ func findLeaks(j *judging) []Finding {
 	var all []Finding
 	for i := range s.Groups {
 		g := &s.Groups[i]
+		if g.stays && g.Wait.Unknown > 0 && j.now.Process.Kind != "" {
+			if f, ok := j.gathers(g, looks); ok {
+				all = append(all, f)
+			}
+			continue
+		}
 		if g.arrivals == nil || int64(g.arrivals.lately) < j.threshold || !g.arrivals.evenly() {
 			continue
 		}
@@ -85,9 +92,7 @@ func findLeaks(j *judging) []Finding {
 		f.What = fmt.Sprintf("%s without a time limit at a place to which others come and which %s leaves: %s came in the last %s",
 			j.now.Process.Threads(g.Count)+verb(g.Count, " waits", " wait"), none, Thousands(g.arrivals.lately), words(arrivalSteps*arrivalStep))
 		f.in(s, g)
-		if own := s.outermost(g.Stack); own != nil && (f.Place == nil || own.Frame != f.Place.Frame) {
-			f.Evidence = append(f.Evidence, "each of them began in "+placeWords(own))
-		}
+		f.began(s, g)
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%s came and %s left since the look before; half have waited for %s and more", Thousands(came), Thousands(left), words(g.Wait.Median)))
 		if g.Scope == 0 {
 			f.Evidence = append(f.Evidence, "they were started outside of any scope")
@@ -95,6 +100,55 @@ func findLeaks(j *judging) []Finding {
 		all = append(all, f)
 	}
 	return all
+}
+
+// gathers finds a leak where nobody knows since when threads wait: there are more of the group from look to look,
+// for as long as arrivals are looked at, and of those that were there hardly any has left.
+func (j *judging) gathers(g *Group, looks []*Look) (f Finding, ok bool) {
+	s := j.now.Snapshot
+	counts := make([]int, 0, len(looks))
+	old := -1 // the look whose threads are told from others
+	for i, l := range looks {
+		n := 0
+		if at := slices.IndexFunc(l.Snapshot.Groups, func(was Group) bool { return was.Key == g.Key }); at >= 0 {
+			n = l.Snapshot.Groups[at].Count
+		}
+		if i > 0 && n <= counts[i-1] {
+			return f, false
+		}
+		if counts = append(counts, n); l != j.now && s.since > 0 && l.Snapshot.highest == s.since {
+			old = i
+		}
+	}
+	const most = arrivalSteps * arrivalStep
+	over := j.now.Taken.Sub(looks[0].Taken)
+	came, left, evidence := counts[len(counts)-1]-counts[0], 0, "whether some of those that were there have left is not known: a profile has no ids"
+	if old >= 0 {
+		came, left = g.Count-g.old, max(counts[old]-g.old, 0)
+		evidence = fmt.Sprintf("%s came and %s left in %s", Thousands(came), Thousands(left), words(j.now.Taken.Sub(looks[old].Taken)))
+	}
+	if over < most-arrivalStep || len(looks) < 4 && old != 0 || int64(came) < j.threshold || left*hardlyAny > came {
+		return f, false
+	}
+	f = Finding{Count: g.Count, Value: int64(came), Since: over}
+	f.What = fmt.Sprintf("%s without a time limit at a place to which others come all the time: %s more in %s",
+		j.now.Process.Threads(g.Count)+verb(g.Count, " waits", " wait"), Thousands(counts[len(counts)-1]-counts[0]), words(over))
+	f.in(s, g)
+	f.began(s, g)
+	f.Evidence = append(f.Evidence, evidence)
+	return f, true
+}
+
+// began adds to the evidence where the threads of a group begin.
+func (f *Finding) began(s *Snapshot, g *Group) {
+	own := s.outermost(g.Stack)
+	switch {
+	case own == nil || f.Place != nil && own.Frame == f.Place.Frame:
+	case strings.HasPrefix(own.Func, "created by "):
+		f.Evidence = append(f.Evidence, "each of them was "+placeWords(own))
+	default:
+		f.Evidence = append(f.Evidence, "each of them began in "+placeWords(own))
+	}
 }
 
 // hardlyAny is how many must have come for one that left: threads of which there are many are counted about.

@@ -23,6 +23,7 @@ type group struct {
 	blocker  flight.Blocker
 	seen     flight.Ticks // how old the stack is at most; 0: it is of now
 	floor    flight.Ticks // a shorter wait, or an equal one, is no example once all are in use
+	old      int32        // threads that were there at an earlier look: see [Options.since]
 	mixed    bool         // they have different blockers
 	limited  bool         // some wait with a time limit
 	kept     uint8        // examples in use
@@ -49,6 +50,8 @@ type folder struct {
 	maxGroups int
 	examples  int
 	holds     map[flight.CarrierID]flight.Hold // of threads that block in operations of Go's own
+	since     flight.ThreadID                  // see [Options.since]
+	highest   flight.ThreadID                  // id
 
 	groups []group
 	byKey  groupIndex
@@ -83,6 +86,7 @@ func newFolder(t *tree, now flight.Ticks, o Options) *folder {
 		now:       now,
 		maxGroups: o.MaxGroups,
 		examples:  o.Examples,
+		since:     o.since,
 		lastAt:    -1,
 		owners:    map[flight.ThreadID]flight.NameRef{},
 	}
@@ -221,6 +225,11 @@ func (f *folder) addTo(fam int32, r *flight.ThreadRow) {
 	}
 	if r.Limited {
 		g.limited = true
+	}
+	if r.ID <= f.since {
+		g.old++
+	} else {
+		f.highest = max(f.highest, r.ID)
 	}
 	if r.Seen != 0 {
 		g.seen = max(g.seen, seenAgo(r, f.now))

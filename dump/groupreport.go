@@ -101,6 +101,7 @@ func (s *Snapshot) GroupKey(word string) (string, error) {
 // TakeGroup reads the threads of the group of a key. The error is that of [Take], or a [NoGroupError].
 func TakeGroup(ctx context.Context, r Source, key string, o Options) (*GroupReport, error) {
 	began := time.Now()
+	r = Looked(r)
 	p := processOf(r, began)
 	s := &Snapshot{Process: p}
 	if m, ok := r.(Moment); ok {

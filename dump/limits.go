@@ -346,11 +346,11 @@ func (j *judge) place(id flight.StackID) *Place {
 	return placeOf(s.Frames)
 }
 
-// waitsOf reads who waits for whom, which only flight files know.
+// waitsOf reads who waits for whom, if the source tells that.
 func (j *judge) waitsOf(ctx context.Context, needed bool) error {
 	if waitsSource(j.r) == nil {
 		if needed {
-			return fmt.Errorf("no-deadlock: who holds what is in no recording, and in no dump of stacks: %w", ErrUnjudged)
+			return fmt.Errorf("no-deadlock: who holds what is in no recording, and vtscope does not read it in dumps of the JDK: %w", ErrUnjudged)
 		}
 		return nil
 	}

@@ -64,6 +64,7 @@ var maxHeld = 1 << 19
 
 // List counts the threads of a source that match the filter of o, which is all that it takes from there. Errors are those of [Take].
 func List(ctx context.Context, src Source, o Options) (*Listing, error) {
+	src = Looked(src)
 	l := &Listing{Source: src}
 	if m, ok := src.(Moment); ok {
 		l.incomplete = m.Incomplete()

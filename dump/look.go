@@ -44,6 +44,7 @@ type LookOptions struct {
 	Snapshot Options  // of its snapshot
 	Delays   bool     // with the delays of scopes, and all incidents, as [TakeSchedulers] reads them
 	After    *Look    // the look before, of which the incidents are known; nil: there is none
+	Since    *Look    // an earlier look: the threads that have come since are told from others; nil: there is none
 }
 
 // TakeLook is [LookOptions.Take] for all checks.
@@ -55,6 +56,9 @@ func TakeLook(ctx context.Context, src Source) (*Look, error) {
 // threads wait for the end of threads, or for each other.
 func (o LookOptions) Take(ctx context.Context, src Source) (*Look, error) {
 	began := time.Now()
+	if o.Since != nil && o.Since.Snapshot != nil {
+		o.Snapshot.since = o.Since.Snapshot.highest
+	}
 	p := processOf(src, began)
 	l := &Look{Process: p, Taken: began, AsOf: p.LastSeen}
 	needs := needsOf(o.For)

@@ -1,6 +1,9 @@
 package dump
 
-import "github.com/vtscope/vtscope/dump/filter"
+import (
+	"github.com/vtscope/vtscope/dump/filter"
+	"github.com/vtscope/vtscope/runtime/flight"
+)
 
 // Options says how [Take] folds. The zero value is usable.
 type Options struct {
@@ -19,4 +22,6 @@ type Options struct {
 	// MaxGroups bounds the memory that a snapshot takes: threads of further groups are only counted,
 	// in [Snapshot.Rest]. 0 means 100,000.
 	MaxGroups int
+
+	since flight.ThreadID // count the threads of each group that have this id, or a lower one; 0: nobody asks
 }

@@ -49,6 +49,9 @@ type Snapshot struct {
 	// ChangeOver is the time between the two snapshots that [Compare] compared; 0 if it did not run,
 	// and then no Change of a scope or group means anything.
 	ChangeOver time.Duration `json:"change_over_ns,omitempty"`
+
+	highest flight.ThreadID // that any thread had by then; 0: their ids do not tell which came first
+	since   flight.ThreadID // see [Options.since]
 }
 
 // Path returns the names of the scopes from the root to Scopes[scope].
@@ -232,6 +235,8 @@ type Group struct {
 	Note string // of the mark
 
 	arrivals *arrivals // nil: threads do not come all the time
+	old      int       // of Count, with ids up to [Snapshot.since]
+	stays    bool      // what they wait for may keep them for ever
 }
 
 type groupJSON struct {
@@ -275,7 +280,7 @@ func (g *Group) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return err
 	}
-	*g = Group{j.Key, j.Scope, j.Stack, state, reason, j.Count, j.Wait, time.Duration(j.Seen), j.Blocker, j.Examples, j.LockHolders, j.Holding, j.Change, j.Mark, j.Note, nil}
+	*g = Group{j.Key, j.Scope, j.Stack, state, reason, j.Count, j.Wait, time.Duration(j.Seen), j.Blocker, j.Examples, j.LockHolders, j.Holding, j.Change, j.Mark, j.Note, nil, 0, false}
 	return nil
 }
 

@@ -59,6 +59,7 @@ type TableRow struct {
 // TakeTable reads the threads of a source as [Take] does, and groups them by the dimensions, of which there is at least one.
 func TakeTable(ctx context.Context, r Source, by []Dimension, o Options) (*Table, error) {
 	began := time.Now()
+	r = Looked(r)
 	p := processOf(r, began)
 	out := &Table{Format: TableFormat, Taken: began, AsOf: p.LastSeen, Process: p, Filter: o.Filter.String(), Rows: []TableRow{}}
 	// What is missing is told as a snapshot tells it.

@@ -56,6 +56,7 @@ type Moment interface {
 // Incomplete what is missing. The error is that of ctx, or says that not even the header makes sense.
 func Take(ctx context.Context, r Source, o Options) (*Snapshot, error) {
 	began := time.Now()
+	r = Looked(r)
 	p := processOf(r, began)
 	s := &Snapshot{Format: Format, Taken: began, AsOf: p.LastSeen, Process: p}
 	if m, ok := r.(Moment); ok {
@@ -112,6 +113,9 @@ func Take(ctx context.Context, r Source, o Options) (*Snapshot, error) {
 		return max(r.Between(now-ticks, now), 0)
 	}
 	second := secondOf(r, now)
+	if !numbered(r) {
+		s.highest, s.since = max(f.highest, f.since), f.since
+	}
 	order := make([]*group, len(groups))
 	for i := range groups {
 		order[i] = &groups[i]
@@ -146,7 +150,7 @@ func Take(ctx context.Context, r Source, o Options) (*Snapshot, error) {
 			Wait:     g.waits.wait(span),
 			Examples: make([]Example, g.kept),
 			Seen:     seen(g.seen, span),
-			arrivals: g.arrivals(now, second),
+			arrivals: g.arrivals(now, second), old: int(g.old), stays: g.stays(),
 		}
 		if !g.mixed && g.blocker != 0 {
 			out.Blocker = thing(g.blocker)

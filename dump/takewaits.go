@@ -93,6 +93,9 @@ func beginWaits(r WaitsSource, began time.Time) *waitsTaker {
 		goroutines: map[flight.Party]waiter{}, moving: map[flight.Blocker]bool{}, seized: map[flight.SchedulerID]bool{},
 		tree: newTree(), asked: newIDSet(), waiting: new(waitingSet), stacks: newStackTable(r.Stack, SameLines),
 	}
+	if m, ok := r.(Moment); ok {
+		t.out.Incomplete = m.Incomplete()
+	}
 	t.nodes.at = map[flight.Blocker]int32{}
 	t.pairs.hint = r.Process().Threads
 	var err error

@@ -180,7 +180,7 @@ func (t *waitsTaker) unknown(b flight.Blocker) string {
 		name = flight.BlockerKinds[k].Name
 	}
 	row := t.blockers[b]
-	if row == nil {
+	if _, ok := t.r.(recorded); row == nil || !ok { // only a recorder notes who holds what
 		return name
 	}
 	known := row.Known()

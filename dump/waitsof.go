@@ -83,7 +83,7 @@ func (t *waitsTaker) chooseThose(ctx context.Context, src Source, key string, o 
 			t.chosen.add(w)
 		}
 	}
-	if err := f.read(ctx, src, s); err != nil {
+	if err := f.read(ctx, t.r, s); err != nil { // whose threads tell what they wait for
 		return err
 	}
 	for _, why := range s.Incomplete {

@@ -50,7 +50,7 @@ func OpenAudit(path string) (*slog.Logger, *os.File, error) {
 	}
 	if err == nil {
 		if err = ownedAlone(info, 0o022); err != nil {
-			err = refusal(fmt.Errorf("%s: %w", path, err), "chmod 600 "+path)
+			err = Refuse(fmt.Errorf("%s: %w", path, err), "chmod 600 "+path)
 		}
 	}
 	if err != nil {

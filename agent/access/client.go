@@ -7,11 +7,14 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -52,7 +55,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 	}
 	c.token = token
 	if c.token != "" && c.base.Scheme == "http" && c.base.Host != unixHost && !IsLoopback(c.base.Hostname()) {
-		return nil, fmt.Errorf("access: %s: %w", clean(o.Address, 200), refusal(errors.New("the token would cross the network in clear text"), "https://"+c.base.Host))
+		return nil, fmt.Errorf("access: %s: %w", clean(o.Address, 200), Refuse(errors.New("the token would cross the network in clear text"), "https://"+c.base.Host))
 	}
 	if c.base.Scheme == "https" {
 		if c.tls, err = o.tls(); err != nil {
@@ -239,11 +242,36 @@ func Explain(status int, said string) error {
 	said = clean(cmp.Or(said, http.StatusText(status)), 300)
 	switch status {
 	case http.StatusUnauthorized:
-		return refusal(errors.New(said), EnvTokenFile+"=FILE, with a token of the server's")
+		return Refuse(errors.New(said), EnvTokenFile+"=FILE, with a token of the server's")
 	case http.StatusForbidden:
-		return refusal(errors.New(said), "a token of another role, or the address that the server has")
+		return Refuse(errors.New(said), "a token of another role, or the address that the server has")
 	case http.StatusTooManyRequests:
-		return refusal(errors.New(said), "again in a minute")
+		return Refuse(errors.New(said), "again in a minute")
 	}
 	return nil
+}
+
+// Unreachable adds the next step to an error of a connection to an address; refused is that where nobody listens.
+func (c *Client) Unreachable(address string, err error, refused string) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // without the URL, which the target is
+	}
+	try := ""
+	switch unknown, header := (x509.UnknownAuthorityError{}), (tls.RecordHeaderError{}); {
+	case errors.Is(err, context.Canceled):
+	case errors.As(err, &unknown), errors.As(err, new(x509.HostnameError)):
+		try = "--ca FILE, with the certificate that signed the server's; and the name that is in it"
+	case errors.As(err, &header), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		try = "http://" + strings.TrimPrefix(address, "https://") + ": it speaks no TLS"
+	case errors.Is(err, io.EOF) && strings.HasPrefix(c.URL(""), "http://"):
+		try = "https://" + strings.TrimPrefix(address, "http://")
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
+		try = refused
+	case errors.Is(err, fs.ErrPermission):
+		try = "as the user who runs vtserve"
+	default:
+		try = "whether the name and the port are right, and whether this machine may reach it"
+	}
+	return Refuse(fmt.Errorf("%s: %w", address, err), try)
 }

@@ -42,7 +42,8 @@ type Refusal struct {
 // Unwrap returns what was wrong.
 func (r *Refusal) Unwrap() error { return r.error }
 
-func refusal(err error, try string) error { return &Refusal{err, try} }
+// Refuse adds the next step to an error.
+func Refuse(err error, try string) error { return &Refusal{err, try} }
 
 // A Policy decides who may ask what.
 type Policy struct {
@@ -117,11 +118,11 @@ func (p *Policy) allows(a address) error {
 	}
 	switch noTLS := p.tls == nil; {
 	case p.open() && noTLS:
-		return refusal(errors.New("other machines reach it, and there is neither a token nor TLS"), "--token-file FILE --tls-cert FILE --tls-key FILE, or a loopback address, which ssh -L carries to another machine")
+		return Refuse(errors.New("other machines reach it, and there is neither a token nor TLS"), "--token-file FILE --tls-cert FILE --tls-key FILE, or a loopback address, which ssh -L carries to another machine")
 	case p.open():
-		return refusal(errors.New("other machines reach it, and there is no token"), "--token-file FILE or --client-ca FILE, or a loopback address, which ssh -L carries to another machine")
+		return Refuse(errors.New("other machines reach it, and there is no token"), "--token-file FILE or --client-ca FILE, or a loopback address, which ssh -L carries to another machine")
 	case noTLS:
-		return refusal(errors.New("other machines reach it, and tokens would cross the network in clear text"), "--tls-cert FILE --tls-key FILE, or a loopback address, which ssh -L carries to another machine")
+		return Refuse(errors.New("other machines reach it, and tokens would cross the network in clear text"), "--tls-cert FILE --tls-key FILE, or a loopback address, which ssh -L carries to another machine")
 	}
 	return nil
 }
@@ -131,9 +132,9 @@ func (p *Policy) readTLS() error {
 	o := &p.options
 	switch {
 	case (o.Certificate == "") != (o.Key == ""):
-		return refusal(errors.New("a certificate without its key, or a key without its certificate"), "--tls-cert FILE --tls-key FILE")
+		return Refuse(errors.New("a certificate without its key, or a key without its certificate"), "--tls-cert FILE --tls-key FILE")
 	case o.Certificate == "" && o.ClientCA != "":
-		return refusal(errors.New("certificates of clients without TLS"), "--tls-cert FILE --tls-key FILE beside --client-ca FILE")
+		return Refuse(errors.New("certificates of clients without TLS"), "--tls-cert FILE --tls-key FILE beside --client-ca FILE")
 	case o.Certificate == "":
 		return nil
 	}

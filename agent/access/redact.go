@@ -85,7 +85,7 @@ func ParseRules(rules ...string) (*Redactor, error) {
 	for _, text := range rules {
 		parsed, err := parseRule(text)
 		if err != nil {
-			return nil, refusal(fmt.Errorf("redact: %q: %w", clean(text, 80), err), `--redact 'name=~/card-\d+/'`)
+			return nil, Refuse(fmt.Errorf("redact: %q: %w", clean(text, 80), err), `--redact 'name=~/card-\d+/'`)
 		}
 		r.rules = append(r.rules, parsed)
 	}

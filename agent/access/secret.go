@@ -123,7 +123,7 @@ func readOwned(path string, others fs.FileMode, mode string) ([]byte, error) {
 		return nil, err
 	}
 	if err := ownedAlone(info, others); err != nil {
-		return nil, refusal(fmt.Errorf("%s: %w", path, err), "chmod "+mode+" "+path)
+		return nil, Refuse(fmt.Errorf("%s: %w", path, err), "chmod "+mode+" "+path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
 	if err == nil && len(text) > maxSecretFile {

@@ -31,7 +31,7 @@ func listenUnix(path string) (net.Listener, error) {
 	d, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) {
-			return nil, refusal(fmt.Errorf("%s: not a directory, or a symbolic link", dir), "the path of the directory itself")
+			return nil, Refuse(fmt.Errorf("%s: not a directory, or a symbolic link", dir), "the path of the directory itself")
 		}
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func listenUnix(path string) (net.Listener, error) {
 	}
 	if err != nil {
 		d.Close()
-		return nil, refusal(fmt.Errorf("%s: %w", dir, err), "a directory of its own, which is made if it is not there, or chmod 700 "+dir)
+		return nil, Refuse(fmt.Errorf("%s: %w", dir, err), "a directory of its own, which is made if it is not there, or chmod 700 "+dir)
 	}
 	at := "/proc/self/fd/" + strconv.Itoa(int(d.Fd())) + "/" + base
 	if err := clearSocket(at, path); err != nil {
@@ -81,12 +81,12 @@ func clearSocket(at, path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != os.ModeSocket:
-		return refusal(fmt.Errorf("there is something else than a socket: %v", info.Mode().Type()), "another path, or remove "+path)
+		return Refuse(fmt.Errorf("there is something else than a socket: %v", info.Mode().Type()), "another path, or remove "+path)
 	}
 	c, err := net.Dial("unix", at)
 	if err == nil {
 		c.Close()
-		return refusal(syscall.EADDRINUSE, "another path, or end what listens there")
+		return Refuse(syscall.EADDRINUSE, "another path, or end what listens there")
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return err

@@ -15,7 +15,7 @@ import (
 // an error.
 func listenUnix(path string) (net.Listener, error) {
 	if runtime.GOOS == "windows" {
-		return nil, refusal(errors.New("permissions of sockets cannot be checked here"), "a loopback address")
+		return nil, Refuse(errors.New("permissions of sockets cannot be checked here"), "a loopback address")
 	}
 	dir := filepath.Dir(path)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
@@ -29,7 +29,7 @@ func listenUnix(path string) (net.Listener, error) {
 		err = ownedAlone(info, 0o077)
 	}
 	if err != nil {
-		return nil, refusal(fmt.Errorf("%s: %w", dir, err), "a directory of its own, which is made if it is not there")
+		return nil, Refuse(fmt.Errorf("%s: %w", dir, err), "a directory of its own, which is made if it is not there")
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {

@@ -51,7 +51,7 @@ func (s *settings) diffEvery(ctx context.Context, w world) error {
 	if isDump(s.target) || memory.IsCore(s.target) || s.hasTraces(ctx, w) || isRecording(s.target) || isBundle(s.target) {
 		return usageError{"--every: " + s.target + " does not change", "vtdump diff " + s.target + " ANOTHER"}
 	}
-	r, err := s.source(w)
+	r, err := s.opened(w)
 	if err != nil {
 		return err
 	}

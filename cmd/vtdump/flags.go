@@ -10,7 +10,7 @@ import (
 
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/dump/filter"
-	"github.com/vtscope/vtscope/dump/memory"
+	"github.com/vtscope/vtscope/dump/goroutines"
 	"github.com/vtscope/vtscope/incident"
 	"github.com/vtscope/vtscope/tracing/profile"
 )
@@ -159,7 +159,7 @@ var targets = []targetRow{
 	{"PROGRAM", "the name of a program, if one process runs it"},
 	{"FILE", "a flight file, such as /dev/shm/vtscope-1000/4711-99.flight"},
 	{"DUMP", "a file that vtdump --json has written: the threads as they were then"},
-	{"TRACES", "a goroutine dump of any Go program or one of the JDK, also of diff and check; - is standard input"},
+	{"TRACES", "a goroutine dump of any Go program or one of the JDK, also of waits, findings, check and diff; - is standard input"},
 	{"PPROF-URL", "where a Go program serves package net/http/pprof: http://HOST:PORT/debug/pprof/ is its profile of goroutines, which has neither their ids nor how long they wait; http://HOST:PORT/debug/pprof/goroutine?debug=2 has, and stops the program meanwhile"},
 	{"CORE", "a core file of the kernel, of gcore, or of dlv"},
 	{"BUNDLE", "an incident bundle: what the process did then"},
@@ -317,7 +317,7 @@ var flags = []flagRow{
 		func(s *settings, v string) error { s.memory.exe = v; return nil }},
 	{"scopes", "", "BY", "of the goroutines of a program without vtscope: the go statements that made them (created, the default), labels of the profiler (labels), or the packages of their functions (package)", inMemory | commandTop | commandDiff,
 		func(s *settings, v string) (err error) {
-			s.memory.scopes, err = word(v, memory.ScopeBys)
+			s.memory.scopes, err = word(v, goroutines.ScopeBys)
 			return
 		}},
 	{"token-file", "", "FILE", "of HOST:PORT and PPROF-URL: the token, in a file that only you can read (default of HOST:PORT: VTSCOPE_TOKEN, or the file that VTSCOPE_TOKEN_FILE names)", overHTTP,

@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/goroutines"
 	"github.com/vtscope/vtscope/dump/memory"
+	"github.com/vtscope/vtscope/dump/source"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -18,7 +20,7 @@ type memoryFlags struct {
 	read bool // even if there is a flight file
 	memory.Options
 	exe    string // of a core
-	scopes memory.ScopeBy
+	scopes goroutines.ScopeBy
 }
 
 func (f *memoryFlags) any() bool { return f.read || f.Stop || f.Mounted }
@@ -47,13 +49,16 @@ func (s *settings) fromMemory(ctx context.Context, w world) (done bool, err erro
 		if s.memory.any() {
 			return true, usageError{s.target + " is a core file: all of it is memory, and nothing runs", "vtdump " + s.target}
 		}
-		if src, err = memory.OpenCore(s.target, s.memory.exe); errors.Is(err, flight.ErrNotVtscope) {
-			return true, s.ofGoCore(ctx, w, err)
+		opened, err := s.core()
+		if err != nil {
+			return true, err
 		}
-	} else {
-		src, err = s.attach(w)
-	}
-	if err != nil {
+		if all, ok := opened.(*memory.Goroutines); ok {
+			defer all.Close()
+			return true, s.goroutines(ctx, w, all)
+		}
+		src = opened.(*memory.Source)
+	} else if src, err = s.attach(w); err != nil {
 		return true, s.explainMemory(err)
 	}
 	return true, s.outOf(ctx, w, src)
@@ -154,7 +159,7 @@ func (s *settings) ofGo(ctx context.Context, w world, pid int) error {
 }
 
 // orGoroutines returns the goroutines of a process that lives and has no thread, or else r.
-func (s *settings) orGoroutines(ctx context.Context, w world, r *flight.Reader) closer {
+func (s *settings) orGoroutines(ctx context.Context, w world, r *flight.Reader) source.Source {
 	p := r.Process()
 	if p.Threads > 0 || !p.Status.Live() {
 		return r
@@ -172,26 +177,13 @@ func (s *settings) orGoroutines(ctx context.Context, w world, r *flight.Reader) 
 	return src
 }
 
-// goCore opens the goroutines that a process without a recorder had when it died; why says that there is none.
-func (s *settings) goCore(why error) (*memory.Goroutines, error) {
-	src, err := memory.OpenGoCore(s.target, s.memory.exe, s.goroutineOptions())
-	if errors.Is(err, memory.ErrNotGo) && strings.Contains(why.Error(), "is cut") {
-		err = why
-	}
+// core opens the core file that the target names: its threads, or the goroutines if the program had no recorder.
+func (s *settings) core() (source.Source, error) {
+	src, err := source.Open(s.target, source.Options{Exe: s.memory.exe, Scopes: s.memory.scopes})
 	if err != nil {
 		return nil, s.explainMemory(err)
 	}
 	return src, nil
-}
-
-// ofGoCore does the command with them.
-func (s *settings) ofGoCore(ctx context.Context, w world, why error) error {
-	src, err := s.goCore(why)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	return s.goroutines(ctx, w, src)
 }
 
 func (s *settings) goroutineOptions() memory.GoroutineOptions {
@@ -208,7 +200,7 @@ func (s *settings) goroutines(ctx context.Context, w world, src *memory.Goroutin
 
 // withGoroutines returns r with what is in memory of the process's threads on goroutines, where those waits are that they cannot record; or r if there are none, or
 // the memory cannot be read, which it says.
-func (s *settings) withGoroutines(ctx context.Context, w world, r *flight.Reader) closer {
+func (s *settings) withGoroutines(ctx context.Context, w world, r *flight.Reader) source.Source {
 	p := r.Process()
 	if !p.Status.Live() {
 		return r
@@ -231,27 +223,10 @@ func (s *settings) withGoroutines(ctx context.Context, w world, r *flight.Reader
 	return src
 }
 
-// A closer is a source that is to be closed.
-type closer interface {
-	dump.Source
-	Close() error
-}
-
-// source opens what the target names: a core file, a flight file, or a process that has none.
-func (s *settings) source(w world) (closer, error) {
+// opened opens what the target names: a core file, a flight file, or a process that has none.
+func (s *settings) opened(w world) (source.Source, error) {
 	if memory.IsCore(s.target) {
-		src, err := memory.OpenCore(s.target, s.memory.exe)
-		if errors.Is(err, flight.ErrNotVtscope) {
-			all, err := s.goCore(err)
-			if err != nil {
-				return nil, err
-			}
-			return all, nil
-		}
-		if err != nil {
-			return nil, s.explainMemory(err)
-		}
-		return src, nil
+		return s.core()
 	}
 	r, err := open(s.call(), s.target, w.now())
 	if err == nil {

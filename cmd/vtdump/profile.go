@@ -129,7 +129,7 @@ func (s *settings) takeProfile(ctx context.Context, w world, k *profile.Kind) (p
 		p.Profile, err = profile.FromThreads(ctx, k, src)
 		return p, err
 	case memory.IsCore(s.target):
-		src, err := s.source(w)
+		src, err := s.opened(w)
 		if err != nil {
 			return p, err
 		}

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -178,32 +176,7 @@ func (r *remote) ask(ctx context.Context, method, path string, query url.Values,
 
 // unreachable adds the next step to an error of a connection.
 func (r *remote) unreachable(err error) error {
-	return unreachable(r.address, r.client, err, "vtserve on that machine; or ssh -L 7070:127.0.0.1:7070 HOST and then 127.0.0.1:7070")
-}
-
-// unreachable adds the next step to an error of a connection. refused is that where nobody listens.
-func unreachable(address string, client *access.Client, err error, refused string) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err // without the URL, which the target is
-	}
-	try := ""
-	switch unknown, header := (x509.UnknownAuthorityError{}), (tls.RecordHeaderError{}); {
-	case errors.Is(err, context.Canceled):
-	case errors.As(err, &unknown), errors.As(err, new(x509.HostnameError)):
-		try = "--ca FILE, with the certificate that signed the server's; and the name that is in it"
-	case errors.As(err, &header), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		try = "http://" + strings.TrimPrefix(address, "https://") + ": it speaks no TLS"
-	case errors.Is(err, io.EOF) && strings.HasPrefix(client.URL(""), "http://"):
-		try = "https://" + strings.TrimPrefix(address, "http://")
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
-		try = refused
-	case errors.Is(err, fs.ErrPermission):
-		try = "as the user who runs vtserve"
-	default:
-		try = "whether the name and the port are right, and whether this machine may reach it"
-	}
-	return hint{fmt.Errorf("%s: %w", address, err), try}
+	return withStep(r.client.Unreachable(r.address, err, "vtserve on that machine; or ssh -L 7070:127.0.0.1:7070 HOST and then 127.0.0.1:7070"))
 }
 
 // refused tells why an agent did not do what it was asked. What it says is not trusted.

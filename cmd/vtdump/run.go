@@ -11,6 +11,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/source"
 	"github.com/vtscope/vtscope/dump/stream"
 	"github.com/vtscope/vtscope/internal/buildinfo"
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -112,7 +113,7 @@ func (s *settings) do(ctx context.Context, w world) error {
 	case s.command == commandThreads && isTraces(s.target):
 		return s.traces(ctx, w)
 	case s.command != commandMark && s.command != commandOpen && isTraces(s.target):
-		if done, err := s.ofTraces(ctx, w); done {
+		if done, err := s.withTraces(ctx, w); done {
 			return err
 		}
 	case isDump(s.target):
@@ -125,7 +126,7 @@ func (s *settings) do(ctx context.Context, w world) error {
 	if err != nil {
 		return s.withoutFile(ctx, w, err)
 	}
-	var src closer = r
+	var src source.Source = r
 	defer func() { src.Close() }()
 	switch s.command {
 	case commandScheduler:
@@ -139,7 +140,7 @@ func (s *settings) do(ctx context.Context, w world) error {
 	case commandRecord:
 		return s.record(ctx, w, r)
 	case commandThreads:
-		if src = s.orGoroutines(ctx, w, r); src == closer(r) {
+		if src = s.orGoroutines(ctx, w, r); src == source.Source(r) {
 			src = s.withGoroutines(ctx, w, r)
 		}
 	default:
@@ -223,7 +224,7 @@ func (s *settings) findings(ctx context.Context, w world, r dump.Source) error {
 	if status := now.Snapshot.Process.Status; status == dump.StatusRunning {
 		before = now
 		if err = pause(ctx, cmp.Or(s.growth, usualGrowth)); err == nil {
-			now, err = dump.TakeLook(ctx, r)
+			now, err = dump.LookOptions{Since: before}.Take(ctx, r)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.target, err)

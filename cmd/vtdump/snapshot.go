@@ -51,7 +51,7 @@ func (s *settings) snapshotOf(ctx context.Context, w world, target string) (*dum
 		defer b.Close()
 		return t.snapshotInBundle(b)
 	}
-	r, err := t.source(w)
+	r, err := t.opened(w)
 	if err != nil {
 		return nil, err
 	}

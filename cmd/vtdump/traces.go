@@ -1,21 +1,19 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
-	"time"
 
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/dump/goroutines"
 	"github.com/vtscope/vtscope/dump/jdk"
 	"github.com/vtscope/vtscope/dump/memory"
-	"github.com/vtscope/vtscope/internal/plainfile"
+	"github.com/vtscope/vtscope/dump/source"
 )
+
+// ofTraces are the commands for which a dump that somebody else has written will do.
+const ofTraces = commandThreads | commandCheck | commandWaits | commandFindings
 
 // fromStdin is the target that is standard input.
 const fromStdin = "-"
@@ -25,17 +23,7 @@ func isTraces(target string) bool {
 	if target == fromStdin || isPprof(target) {
 		return true
 	}
-	if memory.IsCore(target) {
-		return false
-	}
-	f, err := plainfile.Open(target)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	b := make([]byte, 512)
-	n, _ := io.ReadFull(f, b)
-	return jdk.IsDump(b[:n]) || !bytes.HasPrefix(bytes.TrimLeft(b[:n], " \t\r\n"), []byte("{")) && goroutines.IsDump(b[:n])
+	return !memory.IsCore(target) && source.Is(target)
 }
 
 // traces prints the threads of a dump that somebody else has written.
@@ -58,25 +46,25 @@ func (s *settings) traces(ctx context.Context, w world) error {
 	return s.threads(ctx, w, src)
 }
 
-// ofTraces does a command that is not for threads with a dump that somebody else has written, if it is one. done is false if it is none.
-func (s *settings) ofTraces(ctx context.Context, w world) (done bool, err error) {
+// withTraces does a command that is not for threads with a dump that somebody else has written, if it is one. done is false if it is none.
+func (s *settings) withTraces(ctx context.Context, w world) (done bool, err error) {
 	if !s.hasTraces(ctx, w) {
 		return false, nil
 	}
-	if s.command != commandCheck {
+	if s.command&ofTraces == 0 {
 		return true, s.notOfTraces()
 	}
 	src, err := s.readTraces(ctx, w)
 	if err != nil {
 		return true, noTraces(s.target, err)
 	}
-	return true, s.checkLimits(ctx, w, src)
+	return true, s.report(ctx, w, src)
 }
 
 // notOfTraces refuses a command with a dump that somebody else has written.
 func (s *settings) notOfTraces() error {
-	return usageError{fmt.Sprintf("%s is a dump of stacks, and %s needs a process: who holds what, and since when, is in no such dump", s.target, formOf(s.command).word),
-		"vtdump " + s.target + "; or vtdump diff, of two"}
+	return usageError{fmt.Sprintf("%s is a dump of stacks, and %s needs a process", s.target, formOf(s.command).word),
+		"vtdump " + s.target + ", vtdump waits " + s.target + ", vtdump findings " + s.target + "; or vtdump diff, of two"}
 }
 
 // hasTraces reports whether the target is a dump that somebody else has written: a file of text without goroutines may have the name of a program.
@@ -107,42 +95,13 @@ func (s *settings) readTraces(ctx context.Context, w world) (dump.Source, error)
 	if isPprof(s.target) {
 		return s.readPprof(ctx, w)
 	}
-	o := goroutines.Options{Name: "standard input", At: w.now()}
-	from := w.stdin
+	o := source.Options{Scopes: s.memory.scopes}
 	if s.target != fromStdin {
-		f, err := plainfile.Open(s.target)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		o.Name, o.File = filepath.Base(s.target), s.target
-		if info, err := f.Stat(); err == nil {
-			o.At = info.ModTime()
-		}
-		from = f
+		return source.Open(s.target, o)
 	}
-	if from == nil {
+	if w.stdin == nil {
 		return nil, errors.New("there is no standard input")
 	}
-	b := bufio.NewReaderSize(from, 64<<10)
-	begin, err := b.Peek(512)
-	if err != nil && err != io.EOF && len(begin) == 0 {
-		return nil, err
-	}
-	if !jdk.IsDump(begin) {
-		return goroutines.Read(b, o)
-	}
-	r, err := jdk.Read(b)
-	if err != nil {
-		return nil, err
-	}
-	p, at := r.Process(), r.At()
-	if p.Path = o.File; p.Program == "" {
-		p.Program = o.Name
-	}
-	if at.Equal(time.Time{}) {
-		at = o.At
-	}
-	r.Describe(p, at)
-	return r, nil
+	o.Name, o.At = "standard input", w.now()
+	return source.Read(w.stdin, o)
 }

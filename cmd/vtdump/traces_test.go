@@ -47,7 +47,7 @@ func TestGoroutineDumpIsATarget(t *testing.T) {
 	}
 	for _, target := range []string{"-", file} {
 		out, errs, code := reads(t, crash, target)
-		for _, want := range []string{"3 goroutines in 1 scope", "x 2 parked 12m..13m", `channel "chan receive"`, "main.worker", "worker.go:30", "main.main"} {
+		for _, want := range []string{"3 goroutines in 2 scopes", "main.main main.go:7", "x 2 parked 12m..13m", `channel "chan receive"`, "main.worker", "worker.go:30", "main.main"} {
 			if code != exitDone || !strings.Contains(out, want) {
 				t.Errorf("%s: got exit %d, %q; want %q in\n%s", target, code, errs, want, out)
 			}
@@ -105,8 +105,8 @@ func TestCommandsOfADumpOfGoroutinesWorkOrSayWhyTheyCannot(t *testing.T) {
 		return path
 	}
 	one, two := write("before.txt", tracesOfTwo), write("after.txt", tracesOfTwo+"\ngoroutine 19 [sync.Mutex.Lock]:\nmain.work()\n\t/src/main.go:20 +0x1d\n")
-	for _, command := range []string{"waits", "findings", "top", "scheduler", "settings", "incident", "record"} {
-		fails(t, exitUsage, one+" is a dump of stacks, and "+command+" needs a process: who holds what, and since when, is in no such dump\n    try: vtdump "+one, command, one)
+	for _, command := range []string{"top", "scheduler", "settings", "incident", "record"} {
+		fails(t, exitUsage, one+" is a dump of stacks, and "+command+" needs a process\n    try: vtdump "+one, command, one)
 	}
 	fails(t, exitUsage, "watch needs a process", "watch", one, "--on", "deadlock")
 	r := vtdump(t, "diff", one, two)
@@ -120,8 +120,8 @@ func TestCommandsOfADumpOfGoroutinesWorkOrSayWhyTheyCannot(t *testing.T) {
 	if r := vtdump(t, "check", two, "--max-threads", "2"); r.code != exitFailed {
 		t.Errorf("check: got exit %d and\n%s", r.code, r.out)
 	}
-	if r := vtdump(t, "check", two, "--no-deadlock"); r.code != exitUnknown || !strings.Contains(r.errors, "in no dump of stacks: cannot be judged") {
-		t.Errorf("check: got exit %d and %q, want %d", r.code, r.errors, exitUnknown)
+	if r := vtdump(t, "check", two, "--no-deadlock"); r.code != exitUnknown || !strings.Contains(r.out, "unknown no-deadlock: none found among 0 waits that can be judged; 3 cannot") {
+		t.Errorf("check: got exit %d and\n%s, want %d", r.code, r.out, exitUnknown)
 	}
 }
 

@@ -102,6 +102,7 @@ func (r *reader) bunches(all []bunch) {
 			parked, most = pc, n
 		}
 	}
+	r.dump.numbered = true
 	id, over := flight.ThreadID(1), 0
 	for i := range all {
 		g := &all[i]

@@ -3,6 +3,7 @@ package goroutines
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"sort"
@@ -20,6 +21,13 @@ type Options struct {
 	Name string    // of the program, or of what the dump was read from
 	File string    // its path; "" if it is none
 	At   time.Time // when the dump was made. Default: now
+
+	// Status is that of the process; "": [dump.StatusDump].
+	Status dump.Status
+
+	// Scopes says what the scopes of goroutines are; "": ByCreator. Those of a profile, which does not tell who
+	// made a goroutine, are their labels.
+	Scopes ScopeBy
 }
 
 // ErrNone is the error of [Read] of a text in which there is no goroutine.
@@ -32,18 +40,20 @@ const (
 
 // A reader collects the goroutines of a dump.
 type reader struct {
-	out *roster.Roster
-	ids idSet
-	// dump numbers the dumps in one text: an id that comes again begins the next.
-	dump int
-	top  flight.ScopeIndex // of the dump
+	out    *roster.Roster
+	dump   *Dump
+	scopes ScopeBy
+	ids    idSet
+	// number is that of the dump in one text: an id that comes again begins the next.
+	number int
+	top    flight.ScopeIndex // of the dump
 	// reasons numbers wait reasons, as what threads wait for.
 	reasons map[string]roster.More
 }
 
 func newReader(out *roster.Roster) *reader {
 	out.SetKind("goroutine")
-	return &reader{out: out, dump: 1, reasons: map[string]roster.More{}}
+	return &reader{out: out, dump: &Dump{Roster: out}, number: 1, reasons: map[string]roster.More{}}
 }
 
 // IsDump reports whether a file that begins so may be what [Read] reads: text, or a compressed profile.
@@ -66,11 +76,15 @@ func IsDump(begin []byte) bool {
 }
 
 // Read reads a dump. What is cut off, or cannot be known, is told by Incomplete of the roster. The error is [ErrNone], or that of from.
-func Read(from io.Reader, o Options) (*roster.Roster, error) {
+func Read(from io.Reader, o Options) (*Dump, error) {
 	if o.At.IsZero() {
 		o.At = time.Now()
 	}
 	r := newReader(roster.New(flight.Process{Program: o.Name, Path: o.File}, o.At))
+	if o.Status != "" {
+		r.out.SetStatus(o.Status)
+	}
+	r.scopes = cmp.Or(o.Scopes, ScopeBys[0])
 	b := bufio.NewReaderSize(from, maxLine)
 	begin, err := b.Peek(512)
 	if err != nil && err != io.EOF && len(begin) == 0 {
@@ -87,7 +101,7 @@ func Read(from io.Reader, o Options) (*roster.Roster, error) {
 	if r.out.Len() == 0 {
 		return nil, ErrNone
 	}
-	return r.out, nil
+	return r.dump, nil
 }
 
 // more returns what a goroutine waits for that has a wait reason.
@@ -153,15 +167,20 @@ func (r *reader) add(t roster.Thread, reason string, locked bool, n int) {
 	}
 }
 
-// seen notes a goroutine of a text, and begins the next dump if it came before.
-func (r *reader) seen(id uint64) {
+// again notes a goroutine of a text, and reports whether it was there before: then it is of the next dump.
+func (r *reader) again(id uint64) bool {
 	if id == 0 || r.ids.add(id) {
-		return
+		return false
 	}
 	r.ids = nil
 	r.ids.add(id)
-	r.dump++
-	r.top = r.out.Scope(0, "dump "+dump.Thousands(r.dump))
+	return true
+}
+
+// next begins the next dump of a text.
+func (r *reader) next() {
+	r.number++
+	r.top = r.out.Scope(0, "dump "+dump.Thousands(r.number))
 }
 
 // An idSet is a set of numbers that mostly lie close together.

@@ -19,7 +19,6 @@ import (
 
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/dump/goroutines"
-	"github.com/vtscope/vtscope/dump/roster"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -141,12 +140,12 @@ func child(t *testing.T, mode string, env ...string) []byte {
 	return out.Bytes()
 }
 
-func read(t *testing.T, text []byte) *roster.Roster {
+func read(t *testing.T, text []byte) *goroutines.Dump {
 	t.Helper()
 	if !goroutines.IsDump(text[:min(len(text), 512)]) {
 		t.Errorf("not seen to be a dump: %.100q", text)
 	}
-	r, err := goroutines.Read(bytes.NewReader(text), goroutines.Options{Name: "test"})
+	r, err := goroutines.Read(bytes.NewReader(text), goroutines.Options{Name: "test", Scopes: goroutines.ByLabels})
 	if err != nil {
 		t.Fatalf("%v in\n%.2000s", err, text)
 	}
@@ -154,7 +153,7 @@ func read(t *testing.T, text []byte) *roster.Roster {
 }
 
 // told is what a dump tells of the crowd: the path of the scope, state, what is waited for, and the function of the test, with the number of goroutines.
-func told(t *testing.T, r *roster.Roster) map[string]int {
+func told(t *testing.T, r *goroutines.Dump) map[string]int {
 	t.Helper()
 	s, err := dump.Take(t.Context(), r, dump.Options{})
 	if err != nil {
@@ -439,4 +438,110 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("got %d goroutines of %d, %v", s.Threads, r.Len(), err)
 		}
 	})
+}
+
+// tree is a text of goroutines that others made: 20 by 7, 7 by main, 30 by 20 with a statement of 20's own, and
+// 40 by one that is gone.
+const tree = `goroutine 30 [chan receive]:
+main.leaf()
+	/src/leaf.go:9 +0x1
+created by main.serve in goroutine 20
+	/src/serve.go:8 +0x2
+
+goroutine 20 [sync.Mutex.Lock, 3 minutes]:
+internal/sync.runtime_SemacquireMutex(0x0?, 0xc5?, 0x0?)
+	/go/src/runtime/sema.go:95 +0x25
+internal/sync.(*Mutex).lockSlow(0xc000012080)
+	/go/src/internal/sync/mutex.go:149 +0x15
+main.serve()
+	/src/serve.go:5 +0x1
+created by main.serve in goroutine 7
+	/src/serve.go:8 +0x2
+
+goroutine 7 [sync.WaitGroup.Wait]:
+sync.(*WaitGroup).Wait(0xc000012090?)
+	/go/src/sync/waitgroup.go:206 +0x85
+main.serve()
+	/src/serve.go:6 +0x1
+created by main.main in goroutine 1
+	/src/main.go:3 +0x2
+
+goroutine 40 [sync.Mutex.Lock]:
+internal/sync.(*Mutex).lockSlow(0xc000012080)
+	/go/src/internal/sync/mutex.go:149 +0x15
+other/lib.(*T).run()
+	/src/lib.go:5 +0x1
+created by other/lib.New in goroutine 39
+	/src/lib.go:4 +0x2
+
+goroutine 50 [sync.WaitGroup.Wait]:
+sync.(*WaitGroup).Wait(0xc0000120a0)
+	/go/src/sync/waitgroup.go:206 +0x85
+main.serve()
+	/src/serve.go:6 +0x1
+created by main.main in goroutine 1
+	/src/main.go:3 +0x2
+
+goroutine 1 [chan receive]:
+main.main()
+	/src/main.go:4 +0x1
+`
+
+func TestScopesOfATextAreWhoMadeTheGoroutines(t *testing.T) {
+	for by, want := range map[goroutines.ScopeBy]map[int]string{
+		"":                   {1: "", 7: "/main.main main.go:3", 20: "/main.main main.go:3/main.serve serve.go:8", 30: "/main.main main.go:3/main.serve serve.go:8", 40: "/other/lib.New lib.go:4", 50: "/main.main main.go:3"},
+		goroutines.ByPackage: {1: "/main", 7: "/main", 20: "/main", 30: "/main", 40: "/other/lib", 50: "/main"},
+		goroutines.ByLabels:  {1: "", 7: "", 20: "", 30: "", 40: "", 50: ""},
+	} {
+		d, err := goroutines.Read(strings.NewReader(tree), goroutines.Options{Scopes: by})
+		if err != nil {
+			t.Fatal(err)
+		}
+		scopes, _ := d.Scopes()
+		path := make([]string, len(scopes))
+		for _, s := range scopes[1:] {
+			path[s.Index] = path[s.Parent] + "/" + s.Name
+		}
+		if _, err := d.Threads(t.Context(), func(rows []flight.ThreadRow) {
+			for _, r := range rows {
+				if got := path[r.Scope]; got != want[int(r.ID)] {
+					t.Errorf("by %q: goroutine %d is in %q, want %q", by, r.ID, got, want[int(r.ID)])
+				}
+			}
+		}); err != nil || d.Len() != len(want) {
+			t.Errorf("by %q: got %d goroutines, %v", by, d.Len(), err)
+		}
+	}
+}
+
+func TestWaitsOfATextAreForTheAddressesInIt(t *testing.T) {
+	d, err := goroutines.Read(strings.NewReader(tree), goroutines.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := dump.TakeWaits(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, g := range w.Groups {
+		got[strings.TrimSpace(g.For.Kind+" "+g.For.ID+" "+g.For.Name)] += g.Count
+	}
+	for _, want := range []struct {
+		what string
+		n    int
+	}{{"mutex 0xc000012080", 2}, {"latch 0xc0000120a0", 1}, {"latch sync.WaitGroup.Wait", 1}, {"channel chan receive", 2}} {
+		n := 0
+		for what, count := range got {
+			if strings.HasPrefix(what, strings.Fields(want.what)[0]) && strings.HasSuffix(what, strings.TrimPrefix(want.what, strings.Fields(want.what)[0]+" ")) {
+				n += count
+			}
+		}
+		if n != want.n {
+			t.Errorf("%d wait for %s, want %d; all: %v", n, want.what, want.n, got)
+		}
+	}
+	if w.Judged != 0 || !strings.Contains(w.JudgedWords(), "none found among 0 waits that can be judged; 6 cannot") {
+		t.Errorf("got %q: no text tells who holds what", w.JudgedWords())
+	}
 }

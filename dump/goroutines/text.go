@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,17 +25,20 @@ type textReader struct {
 	seed maphash.Seed
 
 	bytes int64
-	open  bool   // in a trace
-	id    uint64 // its goroutine
-	head  roster.Thread
-	why   string // its wait reason
-	lock  bool
+	open  bool // in a trace
+	head  found
+	why   string // the wait reason of head
+	words words
+	found []found // of this dump
+	over  int     // goroutines for which there was no room
 
-	prefix []byte // of the lines of the trace
-	call   []byte // the line before, if it can be a call
-	trace  []byte // names and places, a line each
-	places []place
-	cut    bool // frames were left out
+	prefix  []byte // of the lines of the trace
+	call    []byte // the line before, if it can be a call
+	trace   []byte // names and places, a line each
+	places  []place
+	cut     bool   // frames were left out
+	begins  []byte // the function of the outermost frame
+	scratch []byte
 
 	hidden int // goroutines whose stack Go could not print
 }
@@ -77,12 +81,16 @@ func (r *reader) text(b *bufio.Reader) error {
 	if t.open {
 		switch {
 		case t.bytes == cutBySize:
-			r.out.Miss("the dump ends within goroutine %d, where Go cuts a text of 64 MiB: the goroutines after it are missing", t.id)
+			r.out.Miss("the dump ends within goroutine %d, where Go cuts a text of 64 MiB: the goroutines after it are missing", t.head.id)
 		case !ended || len(t.call) > 0:
-			r.out.Miss("the dump ends within goroutine %d: what came after is missing", t.id)
+			r.out.Miss("the dump ends within goroutine %d: what came after is missing", t.head.id)
 		}
 	}
 	t.end()
+	t.settle()
+	if t.over > 0 {
+		r.out.Miss("goroutines beyond the %d of a dump that are read: %d", maxGoroutines, t.over)
+	}
 	if total > r.out.Len() {
 		r.out.Miss("the dump says that there are %d goroutines, and has %d", total, r.out.Len())
 	}
@@ -190,25 +198,30 @@ func (t *textReader) header(line []byte, at int) bool {
 		}
 	}
 	t.end()
-	t.seen(id)
-	t.open, t.id = true, id
+	if t.again(id) {
+		t.settle()
+		t.next()
+	}
+	t.open = true
 	t.prefix = append(t.prefix[:0], line[:at]...)
 	what := string(rest[begin+2 : len(rest)-2])
-	t.head = roster.Thread{ID: flight.ThreadID(id), Wait: roster.UnknownWait}
-	t.lock, t.why = false, ""
+	t.head = found{id: id, wait: roster.UnknownWait}
+	t.why = ""
 	if id == 0 {
-		t.head.Name = "g0"
+		t.head.name = t.words.of([]byte("g0"))
 	}
 	var labels []Label
 	if i := strings.Index(what, " labels:{"); i >= 0 {
 		labels = parseLabels(what[i+len(" labels:{"):], ": ", ", ")
 		what = strings.TrimSuffix(what[:i], ",")
 	}
-	t.head.Scope = t.top
-	if len(labels) > 0 {
-		name := ""
-		if t.head.Scope, name = t.reader.place(labels); name != "" {
-			t.head.Name = name
+	t.head.vtscope = slices.ContainsFunc(labels, func(l Label) bool { return l.Key == "scope" })
+	if len(labels) > 0 && (t.head.vtscope || t.scopes == ByLabels) {
+		t.head.labelled, _ = t.reader.place(labels)
+	}
+	for _, l := range labels {
+		if l.Key == "vthread" {
+			t.head.name = t.words.of([]byte(l.Value))
 		}
 	}
 	for i, part := range strings.Split(what, ", ") {
@@ -216,10 +229,10 @@ func (t *textReader) header(line []byte, at int) bool {
 		case i == 0:
 			t.why = part
 		case part == "locked to thread":
-			t.lock = true
+			t.head.locked = true
 		case ok:
 			if m, err := strconv.Atoi(minutes); err == nil && m >= 0 && m < 1<<26 {
-				t.head.Wait = time.Duration(m) * time.Minute
+				t.head.wait = time.Duration(m) * time.Minute
 			}
 		}
 	}
@@ -274,20 +287,31 @@ func (t *textReader) place(line []byte) {
 		return
 	}
 	name := t.call
-	if bytes.HasPrefix(name, createdBy) {
+	if made, ok := bytes.CutPrefix(name, createdBy); ok {
 		if at := bytes.LastIndex(name, []byte(" in goroutine ")); at >= 0 {
 			by, err := strconv.ParseUint(string(name[at+len(" in goroutine "):]), 10, 64)
 			if err == nil {
-				t.head.Creator = flight.ThreadID(by)
+				t.head.parent = by
 				name = name[:at]
+				made = name[len(createdBy):]
 			}
 		}
+		at := append(append(t.scratch[:0], made...), ' ')
+		at = append(at, line[bytes.LastIndexByte(line[:colon], '/')+1:colon]...)
+		at = strconv.AppendUint(append(at, ':'), n, 10)
+		t.head.statement, t.scratch = t.words.of(at), at
 	} else {
 		paren := bytes.LastIndexByte(name, '(')
 		if paren <= 0 || name[len(name)-1] != ')' {
 			return // T2
 		}
+		if t.head.on == 0 && len(t.places) < nearTop {
+			t.head.on = waitsOn(t.why, name[:paren], name[paren+1:len(name)-1])
+		}
 		name = name[:paren]
+		if t.scopes == ByPackage {
+			t.begins = append(t.begins[:0], name...)
+		}
 	}
 	p := place{name: len(t.trace), line: int(n)}
 	t.trace = append(t.trace, name...)
@@ -306,14 +330,21 @@ func (t *textReader) end() {
 		return
 	}
 	t.open = false
-	th := t.head
 	if len(t.places) > 0 {
 		if t.cut {
 			t.trace = append(t.trace, '.')
 		}
-		th.Stack = t.out.InternSum(maphash.Bytes(t.seed, t.trace), t.frames)
+		t.head.stack = t.out.InternSum(maphash.Bytes(t.seed, t.trace), t.frames)
+		if t.scopes == ByPackage {
+			t.head.begins = t.words.of([]byte(PackageOf(string(t.begins))))
+		}
 	}
-	t.reader.add(th, t.why, t.lock, 1)
+	t.head.why = t.words.of([]byte(t.why))
+	if len(t.found) == maxGoroutines {
+		t.over++
+	} else {
+		t.found = append(t.found, t.head)
+	}
 	t.places, t.trace, t.call, t.cut = t.places[:0], t.trace[:0], t.call[:0], false
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/vtscope/vtscope/dump"
 	"github.com/vtscope/vtscope/dump/filter"
 	"github.com/vtscope/vtscope/dump/goroutines"
-	"github.com/vtscope/vtscope/dump/roster"
 )
 
 // ages has goroutines with and without an age: Go gives one from a minute on, and only after a garbage collection.
@@ -28,7 +27,7 @@ main.work()
 	/src/main.go:20 +0x1d
 `
 
-func agesRead(t *testing.T) *roster.Roster {
+func agesRead(t *testing.T) *goroutines.Dump {
 	t.Helper()
 	r, err := goroutines.Read(strings.NewReader(ages), goroutines.Options{Name: "shop", At: time.Unix(1_700_000_000, 0)})
 	if err != nil {

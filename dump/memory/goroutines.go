@@ -16,23 +16,8 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
-// A ScopeBy is what the scopes of goroutines are, which know none themselves.
-type ScopeBy string
-
-const (
-	// ByCreator makes a tree of the go statements: that by which a goroutine was made, below that by which the goroutine was made that executed it.
-	ByCreator ScopeBy = "created"
-	// ByLabels makes them of the labels of Go's profiler.
-	ByLabels ScopeBy = "labels"
-	// ByPackage makes them of the packages of the functions that goroutines begin with.
-	ByPackage ScopeBy = "package"
-)
-
-// ScopeBys are the values of ScopeBy; the first is the default.
-var ScopeBys = []ScopeBy{ByCreator, ByLabels, ByPackage}
-
 // GoroutineOptions say how goroutines are shown. The zero value is usable.
-type GoroutineOptions struct{ Scopes ScopeBy }
+type GoroutineOptions struct{ Scopes goroutines.ScopeBy }
 
 // A GoProcess is a process of a Go program.
 type GoProcess struct {
@@ -157,7 +142,7 @@ func (s *Goroutines) Close() error { return s.program.space.close() }
 
 func newGoroutines(s space, o GoroutineOptions) (*Goroutines, error) {
 	if o.Scopes == "" {
-		o.Scopes = ScopeBys[0]
+		o.Scopes = goroutines.ScopeBys[0]
 	}
 	p, err := findProgram(s)
 	if err != nil {
@@ -288,16 +273,22 @@ func (s *Goroutines) made(g *goroutine) (f flight.Frame, ok bool) {
 	if g.madeAt == 0 || g.id == 1 {
 		return f, false
 	}
-	f, known := s.places[g.madeAt]
+	f = s.place(g.madeAt)
+	return f, f.Func != ""
+}
+
+// place returns the go statement at an address; without a function if it is not known.
+func (s *Goroutines) place(at uint64) flight.Frame {
+	f, known := s.places[at]
 	if !known {
-		if all := s.program.module.frames(g.madeAt); len(all) > 0 {
+		if all := s.program.module.frames(at); len(all) > 0 {
 			f = all[0]
 			f.Func = all[len(all)-1].Func // Go names the function that the calls were inlined into
 			f.Inlined = false
 		}
-		remember(s.places, g.madeAt, f)
+		remember(s.places, at, f)
 	}
-	return f, f.Func != ""
+	return f
 }
 
 // stack adds the stack of a goroutine to a roster, as Go prints it: with its go statement.
@@ -326,7 +317,7 @@ func isHidden(name string) bool {
 // scopes returns a function that returns the scope of goroutine i. They are sorted by their ids.
 func (s *Goroutines) scopes(all []goroutine, b *goroutines.Builder) func(i int) flight.ScopeIndex {
 	switch s.options.Scopes {
-	case ByLabels:
+	case goroutines.ByLabels:
 		known := map[uint64]flight.ScopeIndex{}
 		return func(i int) flight.ScopeIndex {
 			at := all[i].labels
@@ -338,84 +329,29 @@ func (s *Goroutines) scopes(all []goroutine, b *goroutines.Builder) func(i int) 
 			}
 			return known[at]
 		}
-	case ByPackage:
+	case goroutines.ByPackage:
 		return func(i int) flight.ScopeIndex {
-			if name := packageOf(s.function(all[i].starts)); name != "" {
+			if name := goroutines.PackageOf(s.function(all[i].starts)); name != "" {
 				return s.roster.Scope(0, name)
 			}
 			return 0
 		}
 	}
-	t := creators{s: s, all: all, ids: make([]uint64, len(all)), known: make([]flight.ScopeIndex, len(all)), sites: []uint64{0}, above: []flight.ScopeIndex{0}}
-	for i := range all {
-		t.ids[i] = all[i].id
-	}
-	return t.scope
-}
-
-// packageOf returns the path of the package of a function.
-func packageOf(function string) string {
-	dir, base := path.Split(function)
-	if dot := strings.IndexByte(base, '.'); dot >= 0 {
-		return dir + base[:dot]
-	}
-	return ""
-}
-
-// creators is the tree of go statements.
-type creators struct {
-	s     *Goroutines
-	all   []goroutine
-	ids   []uint64            // of all, sorted
-	known []flight.ScopeIndex // of goroutines, plus 1; 0: not yet
-
-	// By scope.
-	sites []uint64
-	above []flight.ScopeIndex
-}
-
-// scope returns the scope of goroutine i. A goroutine that recursion has made is in the scope of the first.
-func (t *creators) scope(i int) flight.ScopeIndex {
-	var chain []int
-	at := flight.ScopeIndex(0)
-	for {
-		if t.known[i] != 0 {
-			at = t.known[i] - 1
-			break
+	birth := func(i int) goroutines.Birth {
+		b := goroutines.Birth{ID: all[i].id, Parent: all[i].parent, At: all[i].madeAt}
+		if b.ID == 1 {
+			b.At = 0
 		}
-		t.known[i] = 1 // of what lies: a circle ends here
-		chain = append(chain, i)
-		parent, ok := slices.BinarySearch(t.ids, t.all[i].parent)
-		if !ok {
-			break
-		}
-		i = parent
+		return b
 	}
-	for _, i := range slices.Backward(chain) {
-		at = t.below(at, &t.all[i])
-		t.known[i] = at + 1
-	}
-	return at
+	return goroutines.NewCreators(s.roster, 0, len(all), birth, s.statement).Scope
 }
 
-// below returns the scope of a goroutine that one of a scope has made.
-func (t *creators) below(above flight.ScopeIndex, g *goroutine) flight.ScopeIndex {
-	f, ok := t.s.made(g)
-	if !ok {
-		return above
+// statement names the go statement at an address, "" if it is not known.
+func (s *Goroutines) statement(at uint64) string {
+	f := s.place(at)
+	if f.Func == "" {
+		return ""
 	}
-	for at := above; at != 0; at = t.above[at] {
-		if t.sites[at] == g.madeAt {
-			return at
-		}
-	}
-	at := t.s.roster.Scope(above, f.Func+" "+path.Base(f.File)+":"+strconv.Itoa(f.Line))
-	if at == above {
-		return above // there is no room for more scopes
-	}
-	for int(at) >= len(t.sites) {
-		t.sites, t.above = append(t.sites, 0), append(t.above, 0)
-	}
-	t.sites[at], t.above[at] = g.madeAt, above
-	return at
+	return f.Func + " " + path.Base(f.File) + ":" + strconv.Itoa(f.Line)
 }

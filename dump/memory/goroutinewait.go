@@ -148,18 +148,11 @@ func (s *Goroutines) blocker(g *goroutine) flight.Blocker {
 	if why == "semacquire" && g.stack != 0 {
 		why = s.reasonIn(g.stack)
 	}
-	at := g.waitsFor
-	for _, lock := range semaphores {
-		if strings.HasPrefix(why, lock.why) {
-			at -= lock.at
-			break
-		}
-	}
 	kind := goroutines.WaitsFor(why)
 	if kind == flight.BlockedByNone {
 		return 0
 	}
-	return flight.MakeBlocker(kind, at)
+	return flight.MakeBlocker(kind, goroutines.LockAt(why, g.waitsFor))
 }
 
 // reasonIn returns what a stack says that its goroutine waits for, which waits for a semaphore.
@@ -189,17 +182,6 @@ func (s *Seen) Cases(index uint32) (all []flight.Blocker) {
 		all = append(all, flight.MakeBlocker(flight.BlockedByChannel, at))
 	}
 	return all
-}
-
-// semaphores tells where in what is waited for the semaphore is; it is so in all releases that are known. The first that fits.
-var semaphores = []struct {
-	why string
-	at  uint64
-}{
-	{"sync.Mutex", 4},
-	{"sync.RWMutex.RLock", 12},
-	{"sync.RWMutex", 8},
-	{"sync.WaitGroup", 8},
 }
 
 // channels adds what is known of channels to rows: how many values they have room for, and how many of them are free.

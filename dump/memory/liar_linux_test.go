@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/goroutines"
 	"github.com/vtscope/vtscope/internal/childtest"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -76,7 +77,7 @@ func TestAMemoryThatLiesIsAnErrorOrADump(t *testing.T) {
 		if i%3 == 0 { // it lies from the beginning
 			l.rate = 1 << (3 + i%10)
 		}
-		src, err := newGoroutines(l, GoroutineOptions{Scopes: ScopeBys[i%len(ScopeBys)]})
+		src, err := newGoroutines(l, GoroutineOptions{Scopes: goroutines.ScopeBys[i%len(goroutines.ScopeBys)]})
 		if err != nil {
 			failures++
 			continue

@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -29,6 +30,7 @@ type Roster struct {
 	process flight.Process
 	at      time.Time
 	kind    string
+	status  dump.Status
 
 	pack pack
 	near atomic.Pointer[nearBlock] // the block in which a name or a creator was asked for last
@@ -254,8 +256,14 @@ func (r *Roster) Process() flight.Process {
 	return p
 }
 
-// Status returns [dump.StatusDump].
-func (r *Roster) Status() dump.Status { return dump.StatusDump }
+// SetStatus sets the status of the process.
+func (r *Roster) SetStatus(s dump.Status) { r.status = s }
+
+// Status returns the status of the process: [dump.StatusDump] if no other was set.
+func (r *Roster) Status() dump.Status { return cmp.Or(r.status, dump.StatusDump) }
+
+// Close does nothing: a roster holds nothing open.
+func (r *Roster) Close() error { return nil }
 
 // At returns the moment.
 func (r *Roster) At() time.Time { return r.at }
