@@ -22,17 +22,20 @@ import (
 
 // Options says what an agent follows and how. The zero value is usable.
 type Options struct {
-	Dirs     []string      // directories of flight files; none: flight's own
-	Files    []string      // recordings and incident bundles: their processes are shown as they were
-	NoLocal  bool          // follow no process of this machine
-	Remotes  []Remote      // agents whose processes are shown too; the agent closes their clients
-	PIDs     []int         // follow only these processes; none: all. Of one without a recorder it follows the goroutines
-	Prefer   int           // the process that a client gets which asks for none; 0: the one with most threads
-	Interval time.Duration // between two looks at a process; 0: one second, at least 50 ms
-	Points   int           // of the time line of each process; 0: 600, at most 3,600
-	Gone     int           // processes kept after they ended, the newest; 0: 8
-	Hosts    []string      // names besides loopback that a request's Host may have; [access.Options] has them too
-	Clients  int           // websockets at a time; 0: 100
+	Dirs    []string // directories of flight files; none: flight's own
+	Files   []string // recordings and incident bundles: their processes are shown as they were
+	NoLocal bool     // follow no process of this machine
+	Remotes []Remote // agents whose processes are shown too; the agent closes their clients
+	// Endpoints are programs that serve package net/http/pprof. They are asked so often that they are answering for at
+	// most 2 % of the time, each 5 s at most, and more rarely while nobody looks. The agent closes their clients.
+	Endpoints []Endpoint
+	PIDs      []int         // follow only these processes; none: all. Of one without a recorder it follows the goroutines
+	Prefer    int           // the process that a client gets which asks for none; 0: the one with most threads
+	Interval  time.Duration // between two looks at a process; 0: one second, at least 50 ms
+	Points    int           // of the time line of each process; 0: 600, at most 3,600
+	Gone      int           // processes kept after they ended, the newest; 0: 8
+	Hosts     []string      // names besides loopback that a request's Host may have; [access.Options] has them too
+	Clients   int           // websockets at a time; 0: 100
 
 	// Goroutines follows all Go programs of this user that have no recorder, too: their goroutines, which it
 	// reads in their memory. The looks at each take at most 1.5 % of a processor. On Linux.
@@ -120,6 +123,11 @@ func (o Options) withDefaults() (Options, error) {
 	if err := checkRemotes(o.Remotes); err != nil {
 		return o, err
 	}
+	if err := checkEndpoints(o.Endpoints, func(name string) bool {
+		return slices.ContainsFunc(o.Remotes, func(r Remote) bool { return r.Name == name })
+	}); err != nil {
+		return o, err
+	}
 	for _, pid := range o.PIDs {
 		if pid <= 0 {
 			return o, fmt.Errorf("agent: pid %d: not positive", pid)
@@ -158,6 +166,7 @@ type Agent struct {
 	strangers  map[string]bool // that were none then
 	recordings chan struct{}   // held while it records
 	opening    sync.Mutex      // held while a bundle becomes one of the processes
+	searching  sync.Mutex      // held while somebody asks for Go programs, or for one to be followed
 
 	mu struct {
 		sync.Mutex
@@ -181,26 +190,37 @@ func New(o Options) (*Agent, error) {
 	a.mu.followers = map[string]*follower{}
 	a.mu.refused = map[string]time.Time{}
 	a.mu.warned = map[string]bool{}
-	if err := a.marks.open(o.Marks, a.warnOnce); err != nil {
+	if err := a.openAll(); err != nil {
 		for _, r := range o.Remotes {
 			r.Client.Close()
 		}
-		return nil, errors.Join(fmt.Errorf("agent: %w", err), a.Close())
-	}
-	for _, path := range o.Files {
-		if err := a.addRecorded(path); err != nil {
-			for _, r := range o.Remotes {
-				r.Client.Close()
-			}
-			return nil, errors.Join(err, a.Close())
+		for _, e := range o.Endpoints {
+			e.Client.Close()
 		}
+		return nil, errors.Join(err, a.Close())
 	}
 	for _, r := range o.Remotes {
 		a.connect(r)
 	}
+	for _, e := range o.Endpoints {
+		a.followEndpoint(e)
+	}
 	a.discover()
 	a.wait.Go(a.run)
 	return a, nil
+}
+
+// openAll opens the files that the options name.
+func (a *Agent) openAll() error {
+	if err := a.marks.open(a.options.Marks, a.warnOnce); err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	for _, path := range a.options.Files {
+		if err := a.addRecorded(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close stops following, closes the websockets, and returns when all of the agent's goroutines are gone.

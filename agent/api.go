@@ -352,16 +352,16 @@ func (a *Agent) ofPresent(w http.ResponseWriter, r *http.Request, q *ask, part s
 	if err != nil {
 		return err
 	}
-	if f.past != nil {
+	if f.past != nil && f.past.moment == nil {
 		return f.serveDocument(w, part, q)
 	}
 	ctx, end := a.during(r)
 	defer end()
-	src, err := f.openSource()
+	src, done, err := f.source(ctx, "")
 	if err != nil {
 		return err
 	}
-	defer src.Close()
+	defer done()
 	turn := &turn{agent: a}
 	if err := turn.take(ctx); err != nil {
 		return err

@@ -113,7 +113,7 @@ func (a *Agent) serveThread(w http.ResponseWriter, r *http.Request, q *ask) erro
 }
 
 func (a *Agent) serveWaits(w http.ResponseWriter, r *http.Request, q *ask) error {
-	if f := a.find(r.PathValue("pid")); f != nil && f.past != nil && (q.options.Filter != nil || q.group != "") {
+	if f := a.find(r.PathValue("pid")); f != nil && f.past != nil && f.past.moment == nil && (q.options.Filter != nil || q.group != "") {
 		return refusal{http.StatusConflict, "this is a file, whose waits are those of all threads", "waits without filter, scope and group"}
 	}
 	return a.ofPresent(w, r, q, "waits", func(ctx context.Context, _ *turn, src dump.Source) (toJSON, toText func(io.Writer) error, err error) {

@@ -126,6 +126,9 @@ func rank(check string) int {
 // lookFor says what the next look of a process reads: with what surveys show if somebody looks at that, or no more than a snapshot while the agent saves.
 func (f *follower) lookFor(survey bool) dump.LookOptions {
 	o := dump.LookOptions{Snapshot: dump.Options{MaxGroups: f.agent.maxGroups()}, Delays: survey, After: f.lookout.before}
+	if len(f.lookout.earlier) > 0 {
+		o.Since = f.lookout.earlier[0]
+	}
 	if f.agent.meter.thrift.rule().noSurvey {
 		o.Delays = false
 		for i := range dump.Checks {

@@ -3,13 +3,13 @@ package agent
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/source"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
@@ -30,12 +30,13 @@ type follower struct {
 	agent        *Agent
 	path         string
 	open         func() (*flight.Reader, error) // another reader of the flight file
-	openSource   func() (source, error)         // another source
+	openSource   func() (source.Source, error)  // another source
 	reader       *flight.Reader                 // nil: there is no recorder
-	live         source                         // of the reader, if there is one
+	live         source.Source                  // of the reader, if there is one; for one goroutine at a time, but for Process
 	share        float64                        // of a processor, for looks
 	usualPause   time.Duration                  // between two looks, which is told if it is longer
 	own          *flight.Recorder               // nil: it is another process
+	asked        *asked                         // nil: it is no endpoint
 	stream       *stream                        // nil: nobody observes
 	profiler     profiler
 	past         *past  // nil: it is a process
@@ -90,13 +91,6 @@ type result struct {
 	first    bool    // the look has a snapshot alone
 }
 
-// A source is what a follower reads of a process: a flight file, or memory. Its methods but Process are for one
-// goroutine at a time.
-type source interface {
-	dump.Source
-	io.Closer
-}
-
 // newFollower returns one of a flight file.
 func newFollower(a *Agent, path string, open func() (*flight.Reader, error)) (*follower, error) {
 	r, err := open()
@@ -104,9 +98,9 @@ func newFollower(a *Agent, path string, open func() (*flight.Reader, error)) (*f
 		return nil, err
 	}
 	f := a.newFollower(path, keyOf(r, filepath.Base(path)), nil)
-	of := func(r *flight.Reader) source { return &live{Reader: r, goroutines: &f.onGoroutines} }
+	of := func(r *flight.Reader) source.Source { return &live{Reader: r, goroutines: &f.onGoroutines} }
 	f.open, f.reader, f.live = open, r, of(r)
-	f.openSource = func() (source, error) {
+	f.openSource = func() (source.Source, error) {
 		r, err := open()
 		if err != nil {
 			return nil, err
@@ -118,7 +112,7 @@ func newFollower(a *Agent, path string, open func() (*flight.Reader, error)) (*f
 }
 
 // newFollower returns one that has published nothing so far.
-func (a *Agent) newFollower(path, key string, src source) *follower {
+func (a *Agent) newFollower(path, key string, src source.Source) *follower {
 	f := &follower{
 		agent: a, path: path, key: key, live: src, share: usualShare,
 		kick:    make(chan struct{}, 1),
@@ -248,6 +242,9 @@ func (f *follower) begin(ctx context.Context, now time.Time, soon bool) bool {
 		res.cost = onProcessor(func() {
 			began := time.Now()
 			src := dump.Looked(f.live)
+			if res.err = failed(src); res.err != nil {
+				return
+			}
 			if res.look, res.err = what.Take(ctx, src); res.err == nil {
 				res.look.Snapshot.Took = time.Since(began)
 				res.filtered, res.err = f.takeFiltered(ctx, src)
@@ -272,6 +269,9 @@ func (f *follower) every() time.Duration {
 
 func (f *follower) take(res result) {
 	f.busy = false
+	if f.asked != nil && res.err != nil {
+		f.pause = f.asked.pause()
+	}
 	if res.err != nil {
 		f.problem = fmt.Sprintf("no snapshot: %v", res.err)
 		return
@@ -289,6 +289,9 @@ func (f *follower) take(res result) {
 	}
 	f.seen.since(before)
 	f.pause = max(0, time.Duration(float64(res.cost)/f.share)+interval-1) / interval * interval
+	if f.asked != nil {
+		f.pause = max(f.pause, f.asked.pause())
+	}
 	f.lineage.add(s)
 	f.takeNotes(res.filtered)
 	f.latest, f.cost = s, res.cost

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vtscope/vtscope/dump"
 	procmem "github.com/vtscope/vtscope/dump/memory"
+	"github.com/vtscope/vtscope/dump/source"
 	"github.com/vtscope/vtscope/internal/procfs"
 	"github.com/vtscope/vtscope/runtime/flight"
 )
@@ -17,42 +18,45 @@ import (
 // searchEvery is the time between two searches for Go programs: each reads all of /proc.
 const searchEvery = 5 * time.Second
 
-// A plain is a process whose goroutines are read in its memory: it has no recorder, or not of those. All who
-// want to see them share the looks.
+// A plain is a process whose goroutines are seen by looks, each of which costs something: in its memory, or by
+// what it answers. All who want to see them share the looks.
 type plain struct {
-	blank *procmem.Seen // before any look
-	mu    struct {
+	process func() flight.Process // as it is now; any goroutine may call it
+	look    func() dump.Source
+	mu      struct {
 		sync.Mutex
-		of     *procmem.Goroutines
-		newest *procmem.Seen // nil: none yet
-		at     time.Time     // before it was taken
+		newest dump.Source // nil: none yet
+		at     time.Time   // before it was taken
 	}
 }
 
 // see returns what a look saw that is not older than that, and not before. It may wait for others' look.
-func (p *plain) see(age time.Duration, before *procmem.Seen) *procmem.Seen {
+func (p *plain) see(age time.Duration, before dump.Source) dump.Source {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := time.Now(); p.mu.newest == nil || p.mu.newest == before || now.Sub(p.mu.at) > age {
-		p.mu.newest, p.mu.at = p.mu.of.See(), now
+		p.mu.newest, p.mu.at = p.look(), now
 	}
 	return p.mu.newest
 }
 
 // A glance is a plain process for one who asks. It is a [dump.Living] source.
 type glance struct {
-	*procmem.Seen // last
-	of            *plain
-	age           func() time.Duration // how old a look may be
-	close         func() error
+	dump.Source // what the last look saw
+	of          *plain
+	age         func() time.Duration // how old a look may be
+	close       func() error
 }
 
 // Process may be called from any goroutine, as that of a flight file.
-func (g *glance) Process() flight.Process { return g.of.blank.Process() }
+func (g *glance) Process() flight.Process { return g.of.process() }
+
+// Kind returns "goroutine".
+func (g *glance) Kind() string { return kindGoroutine }
 
 func (g *glance) Look() dump.Source {
-	g.Seen = g.of.see(g.age(), g.Seen)
-	return g.Seen
+	g.Source = g.of.see(g.age(), g.Source)
+	return g.Source
 }
 
 func (g *glance) Scopes() ([]flight.ScopeRow, error) { return g.Look().Scopes() }
@@ -124,6 +128,8 @@ func (a *Agent) discoverGoroutines(recorded []flight.Process) {
 // followGoroutines begins to follow the goroutines of a process. Where the agent cannot read its own
 // memory there are threads all the same.
 func (a *Agent) followGoroutines(pid int, own bool) {
+	a.searching.Lock()
+	defer a.searching.Unlock()
 	key, ok := plainKey(pid)
 	if !ok || a.follows(key) || a.refusedLately(key, own) {
 		return // or it has ended, which who follows it tells
@@ -165,11 +171,16 @@ func newPlainFollower(a *Agent, pid int, key string) (*follower, error) {
 		src.Close()
 		return nil, flight.ErrNoProcess // another process has its pid now
 	}
-	p, blank := &plain{blank: src.Seen}, src.Seen
-	p.mu.of = src
-	f := a.newFollower(key, key, &glance{blank, p, func() time.Duration { return 0 }, src.Close})
-	f.openSource = func() (source, error) {
-		if isGone(blank.Process()) {
+	blank := src.Seen
+	p := &plain{process: blank.Process, look: func() dump.Source { return src.See() }}
+	return a.newPlain(key, key, p, blank, src.Close), nil
+}
+
+// newPlain returns a follower of a process without a recorder; blank has no goroutine.
+func (a *Agent) newPlain(path, key string, p *plain, blank dump.Source, close func() error) *follower {
+	f := a.newFollower(path, key, &glance{blank, p, func() time.Duration { return 0 }, close})
+	f.openSource = func() (source.Source, error) {
+		if isGone(p.process()) {
 			return nil, flight.ErrNoProcess
 		}
 		age := func() time.Duration { return max(a.options.Interval, f.view().pause) }
@@ -177,8 +188,8 @@ func newPlainFollower(a *Agent, pid int, key string) (*follower, error) {
 	}
 	f.open = func() (*flight.Reader, error) { return nil, errNoRecorder }
 	f.share, f.usualPause = plainShare, plainPause
-	f.publish(blank.Process())
-	return f, nil
+	f.publish(p.process())
+	return f
 }
 
 // kindGoroutine is the kind of the rows of a process that is seen without a recorder, as in snapshots.
@@ -191,4 +202,4 @@ const plainShare = 0.015
 const plainPause = 5 * time.Second
 
 // errNoRecorder refuses what a recorder alone knows.
-var errNoRecorder = refusal{409, "these are goroutines, read in memory: without vtscope's recorder it is not known", "dump, waits or findings, which goroutines have"}
+var errNoRecorder = refusal{409, "these are goroutines: only vtscope's recorder would know it, and there is none", "dump, waits or findings, which goroutines have"}

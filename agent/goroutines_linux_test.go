@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"encoding/json"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -57,7 +59,7 @@ func TestGoroutinesOfAProgramWithoutARecorderAreFollowed(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/schedulers", "/settings", "/durable"} {
-		if text := string(get(t, of+path, http.StatusConflict)); !strings.Contains(text, "without vtscope's recorder") {
+		if text := string(get(t, of+path, http.StatusConflict)); !strings.Contains(text, "only vtscope's recorder") {
 			t.Errorf("%s: %s", path, text)
 		}
 	}
@@ -134,3 +136,48 @@ func TestAProgramSeesItsOwnGoroutines(t *testing.T) {
 
 //go:noinline
 func waitsToBeSeen(stop chan int) { <-stop }
+
+func TestAGoProgramIsFollowedWhenItIsChosen(t *testing.T) {
+	child := startPlain(t, 2)
+	a := start(t, Options{Dirs: []string{t.TempDir()}})
+	s := serve(t, a)
+	programs := func() (mine *GoProgramRow) {
+		var list GoProgramList
+		if err := json.Unmarshal(get(t, s.URL+"/api/v1/programs", http.StatusOK), &list); err != nil || list.Missing != "" {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		for i := range list.Rows {
+			if list.Rows[i].PID == child.PID() {
+				mine = &list.Rows[i]
+			}
+		}
+		return mine
+	}
+	p := programs()
+	if p == nil || p.Program != "plain" || p.Goroutines < 30 || p.Problem != "" || !strings.HasPrefix(p.GoVersion, "go1.") || p.Module != "github.com/vtscope/vtscope" {
+		t.Fatalf("of the program the list has %+v", p)
+	}
+	follow := s.URL + "/api/v1/programs/" + strconv.Itoa(child.PID()) + "/follow"
+	var row, again ProcessRow
+	if err := json.Unmarshal(post(t, follow, http.StatusOK), &row); err != nil || row.PID != child.PID() || row.Kind != kindGoroutine {
+		t.Fatalf("got %+v, %v", row, err)
+	}
+	if err := json.Unmarshal(post(t, follow, http.StatusOK), &again); err != nil || again.Key != row.Key {
+		t.Errorf("asked once more it is %+v, %v", again, err)
+	}
+	if p := programs(); p != nil {
+		t.Errorf("the list still has %+v", p)
+	}
+	if text := string(get(t, s.URL+"/api/v1/processes/"+row.Key+"/dump?format=text", http.StatusOK)); !strings.Contains(text, "main.locks") {
+		t.Errorf("its dump is %.300s", text)
+	}
+	for path, status := range map[string]int{"/api/v1/programs/x/follow": http.StatusBadRequest, "/api/v1/programs/999999999/follow": http.StatusNotFound} {
+		post(t, s.URL+path, status)
+	}
+
+	only := serve(t, start(t, Options{Dirs: []string{t.TempDir()}, PIDs: []int{child.PID()}}))
+	if text := string(get(t, only.URL+"/api/v1/programs", http.StatusOK)); !strings.Contains(text, "for certain pids alone") {
+		t.Errorf("an agent of one pid lists %s", text)
+	}
+	post(t, only.URL+"/api/v1/programs/"+strconv.Itoa(os.Getpid())+"/follow", http.StatusConflict)
+}

@@ -234,8 +234,9 @@ type ProcessRow struct {
 	Kind    string `json:"kind"` // goroutine, if it is seen without a recorder; else ""
 	PID     int    `json:"pid"`
 	Program string `json:"program"`
-	Status  string `json:"status"` // running, stopped, ended, gone, unknown, recorded or unreachable
-	Ending  string `json:"ending"` // of one that is gone: how it ended; "": that is not known
+	Address string `json:"address"` // of package net/http/pprof, where it is asked; "": it is not
+	Status  string `json:"status"`  // running, stopped, ended, gone, unknown, recorded or unreachable
+	Ending  string `json:"ending"`  // of one that is gone: how it ended; "": that is not known
 	Started int64  `json:"started"`
 	Gone    int64  `json:"gone"` // when it ended, as near as is known; 0 while it lives
 	Threads int    `json:"threads"`

@@ -28,7 +28,7 @@ func TestThePagesTypesAreThoseOfTheProtocol(t *testing.T) {
 // documents are those of the HTTP interface that the page fetches.
 var documents = []reflect.Type{
 	reflect.TypeFor[dump.GroupReport](), reflect.TypeFor[dump.ThreadReport](), reflect.TypeFor[dump.ThreadEvents](), reflect.TypeFor[dump.Waits](), reflect.TypeFor[dump.Diff](), reflect.TypeFor[Overview](),
-	reflect.TypeFor[dump.RecorderSettings](), reflect.TypeFor[Exports](), reflect.TypeFor[IncidentList](),
+	reflect.TypeFor[dump.RecorderSettings](), reflect.TypeFor[Exports](), reflect.TypeFor[IncidentList](), reflect.TypeFor[GoProgramList](),
 	reflect.TypeFor[dump.Durables](), reflect.TypeFor[dump.DurableThread](),
 }
 

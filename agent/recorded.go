@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/source"
 	"github.com/vtscope/vtscope/incident"
 	"github.com/vtscope/vtscope/internal/plainfile"
 	"github.com/vtscope/vtscope/recording"
@@ -27,11 +28,13 @@ const statusRecorded = "recorded"
 // maxMoments is how many moments of a recording are kept for pages that look at them.
 const maxMoments = 8
 
-// A past is a process that a recording or an incident bundle tells of.
+// A past is a process that a file tells of: a recording, an incident bundle, or what [source.Open] opens.
 type past struct {
 	path   string
-	bundle *incident.Bundle // nil: a recording by itself
-	file   *recording.File  // nil: a bundle without one
+	bundle *incident.Bundle // nil: another file
+	file   *recording.File  // nil: another file, or a bundle without a recording
+	moment dump.Source      // that another file tells of; nil: it is one of those
+	opened io.Closer        // what moment is read from
 	info   recording.Info   // of file
 	begins time.Duration    // of file
 
@@ -46,7 +49,7 @@ type past struct {
 	}
 }
 
-// openRecorded opens a recording or a bundle.
+// openRecorded opens a file.
 func openRecorded(path string) (*past, error) {
 	f, err := plainfile.Open(path)
 	if err != nil {
@@ -68,8 +71,15 @@ func openRecorded(path string) (*past, error) {
 				r.bundle.Close()
 			}
 		}
+	case source.Is(path):
+		var opened source.Source
+		if opened, err = source.Open(path, source.Options{}); err == nil {
+			r.moment, r.opened = dump.Looked(opened), opened
+		} else if !strings.Contains(err.Error(), path) {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
 	default:
-		err = fmt.Errorf("%s: neither a recording nor an incident bundle", path)
+		err = fmt.Errorf("%s: no recording, no incident bundle, no core file, and no dump of goroutines or threads", path)
 	}
 	if err != nil {
 		return nil, err
@@ -88,6 +98,9 @@ func (r *past) close() error {
 	if r.bundle != nil {
 		errs = append(errs, r.bundle.Close())
 	}
+	if r.opened != nil {
+		errs = append(errs, r.opened.Close())
+	}
 	return errors.Join(errs...)
 }
 
@@ -97,13 +110,21 @@ func (r *past) process() flight.Process {
 		p := &r.bundle.Manifest.Process
 		return flight.Process{PID: p.PID, Program: p.Program, Exe: p.Exe, GoVersion: p.GoVersion, Start: p.Started, Path: r.path, LastSeen: r.bundle.Manifest.Taken}
 	}
+	if r.moment != nil {
+		return r.moment.Process()
+	}
 	in := r.file.Info()
 	return flight.Process{PID: in.PID, Program: in.Program, Exe: in.Exe, GoVersion: in.GoVersion, Start: in.Started, Path: r.path, LastSeen: in.To}
 }
 
 // momentLocked returns what all threads did at a moment, "" for the end. The caller holds r.reading as long as it reads that.
-func (r *past) momentLocked(ctx context.Context, at string) (*recording.Moment, error) {
-	if r.file == nil {
+func (r *past) momentLocked(ctx context.Context, at string) (dump.Source, error) {
+	switch {
+	case r.moment != nil && at == "":
+		return r.moment, nil
+	case r.moment != nil:
+		return nil, refusal{http.StatusConflict, "at: the file tells of one moment alone", "without at"}
+	case r.file == nil:
 		return nil, refusal{http.StatusConflict, "the bundle has no recording: its threads are known by groups alone", "dump without parameters"}
 	}
 	when, err := r.file.When(at)
@@ -212,8 +233,23 @@ func (a *Agent) newRecorded(ctx context.Context, r *past, key, at string) (*foll
 		kick: make(chan struct{}, 1), results: make(chan result, 1), history: timeline{most: a.options.Points}, seen: noSurvey(), latest: s,
 	}
 	f.mu.wake = make(chan struct{})
-	if at == "" {
+	switch {
+	case r.moment != nil:
+		r.reading.Lock()
+		l, err := f.lookFor(false).Take(ctx, r.moment)
+		r.reading.Unlock()
+		if err == nil {
+			f.lookout.options = a.options.Checks
+			err = f.lookout.add(l, false)
+		}
+		if err != nil {
+			return nil, err
+		}
+	case at == "":
 		f.lookout.found = r.findings()
+	}
+	if r.file == nil {
+		f.history.note = "There is no time line: the file tells of one moment alone."
 	}
 	v := f.newView(p)
 	v.version = 1
@@ -227,7 +263,7 @@ func (a *Agent) newRecorded(ctx context.Context, r *past, key, at string) (*foll
 func (f *follower) viewAt(ctx context.Context, at time.Time) (*view, error) {
 	r := f.past
 	if r.file == nil {
-		_, err := r.momentLocked(ctx, "")
+		_, err := r.momentLocked(ctx, at.Format(time.RFC3339Nano))
 		return nil, err
 	}
 	at = r.nearest(at)
@@ -344,6 +380,11 @@ func (f *follower) source(ctx context.Context, at string) (dump.Source, func() e
 	}
 	if at != "" {
 		return nil, nil, refusal{http.StatusConflict, "at: of a process only its groups of threads are kept, and not each thread", "dump?at=… and groups/1?at=…; or a recording: vtserve run.vtr"}
+	}
+	if f.asked != nil {
+		if why := f.asked.problem(); why != "" {
+			return nil, nil, refusal{http.StatusServiceUnavailable, why, "again in " + f.asked.pause().String()}
+		}
 	}
 	src, err := f.openSource()
 	if err != nil {

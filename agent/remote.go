@@ -57,7 +57,7 @@ func checkRemotes(remotes []Remote) error {
 		switch {
 		case r.Client == nil:
 			return fmt.Errorf("agent: remote %q: no client", r.Name)
-		case r.Name == "" || r.Name == "." || r.Name == ".." || strings.Trim(r.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:") != "":
+		case !isName(r.Name):
 			return fmt.Errorf("agent: remote %q: a name has letters, digits and .-_: alone", r.Name)
 		case slices.ContainsFunc(remotes[:i], func(o Remote) bool { return o.Name == r.Name }):
 			return fmt.Errorf("agent: remote %q: two have this name", r.Name)

@@ -54,6 +54,8 @@ func init() {
 		{"GET", "/ws", false, "the websocket: docs/protocol.md", nil, "", []result200{{http.StatusSwitchingProtocols, "", "messages as docs/protocol.md tells", nil}}, (*Agent).serveWebsocket},
 		{"GET", "/api/v1/openapi.json", false, "this interface, as an OpenAPI document", nil, "", []result200{{http.StatusOK, mediaJSON, "the document", nil}}, (*Agent).serveOpenAPI},
 		{"GET", "/api/v1/processes", false, "the processes that are followed", nil, "", []result200{{http.StatusOK, mediaJSON, "living ones first, newest first", []any{ProcessList{}}}}, (*Agent).serveProcesses},
+		{"GET", "/api/v1/programs", false, "the Go programs of this machine that are not followed", nil, "", []result200{{http.StatusOK, mediaJSON, "a row for each, the newest first", []any{GoProgramList{}}}}, (*Agent).servePrograms},
+		{"POST", "/api/v1/programs/{pid}/follow", true, "follow the goroutines of one of them, read in its memory", nil, "", []result200{{http.StatusOK, mediaJSON, "the process", []any{ProcessRow{}}}}, (*Agent).serveFollow},
 		{"GET", "/api/v1/overview", false, "the processes that this agent follows itself, with what they are compared by", nil, "", []result200{{http.StatusOK, mediaJSON, "living ones first, newest first", []any{Overview{}}}}, (*Agent).serveOverview},
 		{"GET", ofProcess, false, "one process, and where there is more", nil, "", []result200{{http.StatusOK, mediaJSON, "the process", []any{ProcessPage{}}}}, (*Agent).serveProcess},
 		{"GET", ofProcess + "/dump", false, "a fresh snapshot of the threads; of a process that is gone the last", inDump, "", dumpResults(), (*Agent).serveDump},

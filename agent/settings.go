@@ -18,7 +18,7 @@ func (a *Agent) serveSettings(w http.ResponseWriter, r *http.Request, q *ask) er
 	if err != nil {
 		return err
 	}
-	if f.past == nil && q.at == "" {
+	if (f.past == nil || f.past.moment != nil) && q.at == "" {
 		return a.withReader(w, r, q, "settings", func(_ context.Context, _ *turn, r *flight.Reader) (toJSON, toText func(io.Writer) error, err error) {
 			return settingsOf(r, q)
 		})

@@ -32,6 +32,8 @@ type view struct {
 	pause    time.Duration
 	problem  string
 
+	asked *asked // nil: it is no endpoint
+
 	share      float64       // of a processor that snapshots may use
 	usualPause time.Duration // between two, which is told if it is longer
 
@@ -65,6 +67,12 @@ func (f *follower) newView(p flight.Process) *view {
 	}
 	if f.plain() {
 		v.row.Kind = kindGoroutine
+	}
+	if v.asked = f.asked; f.asked != nil {
+		v.row.Address = f.asked.Client.Address()
+		if f.asked.problem() != "" {
+			v.row.Status = statusUnreachable
+		}
 	}
 	return v
 }
@@ -114,7 +122,14 @@ func (v *view) header(cost Cost, interval time.Duration) *Process {
 	if v.row.Gone == 0 {
 		p.Snapshot.Note = s.Process.Unseen
 	}
-	if v.row.Gone == 0 && v.pause > max(interval, v.usualPause) {
+	switch {
+	case v.row.Gone > 0:
+	case v.asked != nil:
+		p.Snapshot.Note = fmt.Sprintf("each look costs the program, which must answer it: there is one each %v", v.pause.Round(time.Second))
+		if v.asked.Client.Stops() {
+			p.Snapshot.Note += ", and the program stands still meanwhile"
+		}
+	case v.pause > max(interval, v.usualPause):
 		p.Snapshot.Note = fmt.Sprintf("a snapshot uses %v of a processor, so there is one each %v only: the agent spends at most %g %% of a processor on them",
 			v.cost.Round(time.Millisecond), v.pause, 100*v.share)
 	}

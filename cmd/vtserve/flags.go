@@ -135,11 +135,14 @@ var flags = []flagRow{
 	{"connect", "AGENT", "show the processes of another agent too: HOST:PORT, unix:PATH or https://HOST:PORT, and then maybe ,token-file=FILE ,ca=FILE ,cert=FILE ,key=FILE; may be given again", func(s *settings, v string) error {
 		return s.connect(v)
 	}},
+	{"pprof", "URL", "show the goroutines of a program that serves package net/http/pprof, such as http://box:6060/debug/pprof/, and then maybe what --connect takes; each look costs the program, so they are rare; may be given again", func(s *settings, v string) error {
+		return s.endpoint(v)
+	}},
 	{"goroutines", "", "follow the goroutines of all other Go programs of this user too, which are read in their memory, unchanged and without a pause; on Linux", func(s *settings, v string) error {
 		s.goroutines = v == "true"
 		return nil
 	}},
-	{"local", "", "with --connect or a FILE: follow the processes of this machine too", func(s *settings, v string) error {
+	{"local", "", "with --connect, --pprof or a FILE: follow the processes of this machine too", func(s *settings, v string) error {
 		s.local = v == "true"
 		return nil
 	}},
@@ -215,12 +218,13 @@ func parse(args []string) (*settings, error) {
 const about = `Follows processes and serves a page that shows their threads, live.
 Without a PID it follows every vtscope process of this user, also those that start later;
 of a PID that is any other Go program it shows the goroutines.
-A FILE is a recording or an incident bundle: its process is shown as it was, at its end,
-or as PROCESS@12s on the page.
+A FILE is a recording, an incident bundle, a core file, or a dump: the goroutines that a crash
+has printed, in any log, or a thread dump of the JDK. Its process is shown as it was then; of a
+recording at its end, or as PROCESS@12s on the page.
 `
 
 // calls are the ways to call vtserve.
-var calls = []string{"vtserve [flags] [PID... | FILE...]", "vtserve completion SHELL", "vtserve manual"}
+var calls = []string{"vtserve [flags] [PID... | FILE... | URL...]", "vtserve completion SHELL", "vtserve manual"}
 
 // An example is a call worth knowing.
 type example struct{ call, about string }
@@ -230,6 +234,8 @@ var examples = []example{
 	{"vtserve --goroutines", "every other Go program too"},
 	{"vtserve 4711", "one process"},
 	{"vtserve run.vtr", "what a recording, or an incident bundle, tells of"},
+	{"vtserve crash.log", "the goroutines that a crashing program has printed"},
+	{"vtserve --pprof http://box:6060/debug/pprof/", "the goroutines of a program that serves package net/http/pprof"},
 	{"vtserve --demo", "a small web shop with 100,000 threads"},
 	{"vtserve --connect box:7070,token-file=box.token", "what another vtserve, or a program with agent/auto, shows"},
 	{"eval \"$(vtserve completion bash)\"", "complete flags and pids"},

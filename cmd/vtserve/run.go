@@ -122,8 +122,12 @@ func serve(ctx context.Context, s *settings, policy *access.Policy, stdout, stde
 	}
 
 	a, err := agent.New(options)
-	if err != nil && len(s.files) > 0 {
-		err = hint{err, "a file that vtdump record or vtdump incident wrote"}
+	switch {
+	case err == nil:
+	case len(s.remotes)+len(s.pprof) > 1 && len(s.files) == 0:
+		err = hint{err, "each address once"}
+	case len(s.files) > 0:
+		err = hint{err, "a recording, an incident bundle, a core file, or a file in which Go has printed goroutines"}
 	}
 	if err != nil {
 		return err

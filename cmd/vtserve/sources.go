@@ -10,6 +10,7 @@ import (
 
 	"github.com/vtscope/vtscope/agent"
 	"github.com/vtscope/vtscope/agent/access"
+	"github.com/vtscope/vtscope/agent/endpoint"
 )
 
 // sources is what is shown.
@@ -17,10 +18,14 @@ type sources struct {
 	pids    []int
 	files   []string
 	remotes []access.ClientOptions
+	pprof   []access.ClientOptions
 }
 
-// add takes an argument that is no flag: a pid, or a file.
+// add takes an argument that is no flag: a pid, an address of package net/http/pprof, or a file.
 func (s *sources) add(arg string) error {
+	if strings.Contains(arg, endpoint.Path) && (strings.Contains(arg, "://") || strings.Contains(arg, ":")) {
+		return s.endpoint(arg)
+	}
 	if pid, err := strconv.Atoi(arg); err == nil {
 		if pid < 1 {
 			return fmt.Errorf("%q is not a pid", arg)
@@ -30,7 +35,7 @@ func (s *sources) add(arg string) error {
 	}
 	if _, err := os.Stat(arg); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%q is neither a pid nor a file: want a recording, or an incident bundle", arg)
+			return fmt.Errorf("%q is neither a pid nor a file: want a recording, an incident bundle, a core file, or a dump of goroutines", arg)
 		}
 		return err
 	}
@@ -38,8 +43,25 @@ func (s *sources) add(arg string) error {
 	return nil
 }
 
-// connect takes the value of --connect: an address, and what its server demands.
+// connect takes the value of --connect.
 func (s *sources) connect(v string) error {
+	o, err := parseClient(v)
+	s.remotes = append(s.remotes, o)
+	return err
+}
+
+// endpoint takes the value of --pprof.
+func (s *sources) endpoint(v string) error {
+	o, err := parseClient(v)
+	if err == nil {
+		_, err = endpoint.Parse(o.Address)
+	}
+	s.pprof = append(s.pprof, o)
+	return err
+}
+
+// parseClient reads an address, and what its server demands.
+func parseClient(v string) (access.ClientOptions, error) {
 	address, rest, _ := strings.Cut(v, ",")
 	o := access.ClientOptions{Address: address}
 	for rest != "" {
@@ -48,12 +70,11 @@ func (s *sources) connect(v string) error {
 		name, file, _ := strings.Cut(part, "=")
 		to := map[string]*string{"token-file": &o.TokenFile, "ca": &o.CA, "cert": &o.Certificate, "key": &o.Key}[name]
 		if to == nil || file == "" {
-			return fmt.Errorf("%q: want ADDRESS, and then maybe ,token-file=FILE ,ca=FILE ,cert=FILE and ,key=FILE", part)
+			return o, fmt.Errorf("%q: want ADDRESS, and then maybe ,token-file=FILE ,ca=FILE ,cert=FILE and ,key=FILE", part)
 		}
 		*to = file
 	}
-	s.remotes = append(s.remotes, o)
-	return nil
+	return o, nil
 }
 
 // check refuses what cannot be done together.
@@ -74,20 +95,43 @@ func (s *settings) checkSources() error {
 // options adds the sources to those of the agent. Without a pid and a demo, files and other agents are all that is shown.
 func (s *settings) show(o *agent.Options) error {
 	o.PIDs, o.Files, o.Goroutines = s.pids, s.files, s.goroutines
-	o.NoLocal = len(s.files)+len(s.remotes) > 0 && len(s.pids) == 0 && !s.demo && !s.local && !s.goroutines
+	o.NoLocal = len(s.files)+len(s.remotes)+len(s.pprof) > 0 && len(s.pids) == 0 && !s.demo && !s.local && !s.goroutines
+	err := s.open(o)
+	if err != nil {
+		for _, made := range o.Remotes {
+			made.Client.Close()
+		}
+		for _, made := range o.Endpoints {
+			made.Client.Close()
+		}
+		var no *access.Refusal
+		if errors.As(err, &no) {
+			return hint{err, no.Try}
+		}
+		return hint{err, "--connect HOST:PORT, or https://HOST:PORT,token-file=FILE"}
+	}
+	return nil
+}
+
+// open makes the clients.
+func (s *settings) open(o *agent.Options) error {
 	for _, r := range s.remotes {
 		c, err := access.NewClient(r)
 		if err != nil {
-			for _, made := range o.Remotes {
-				made.Client.Close()
-			}
-			var no *access.Refusal
-			if errors.As(err, &no) {
-				return hint{err, no.Try}
-			}
-			return hint{err, "--connect HOST:PORT, or https://HOST:PORT,token-file=FILE"}
+			return err
 		}
 		o.Remotes = append(o.Remotes, agent.Remote{Name: nameOf(r.Address), Client: c})
+	}
+	for _, r := range s.pprof {
+		at, err := endpoint.Parse(r.Address)
+		if err != nil {
+			return err
+		}
+		c, err := at.Open(r)
+		if err != nil {
+			return err
+		}
+		o.Endpoints = append(o.Endpoints, agent.Endpoint{Name: nameOf(strings.TrimSuffix(at.Base, endpoint.Path)), Client: c})
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
+	"net/http/pprof"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,6 +76,33 @@ func TestARecordingAndAnotherAgentAreShown(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
+func TestADumpAndAProgramThatServesProfilesAreShown(t *testing.T) {
+	dump := filepath.Join(t.TempDir(), "crash.log")
+	if err := os.WriteFile(dump, []byte("goroutine 7 [chan receive]:\nmain.main()\n\t/src/main.go:12 +0x1d\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := httptest.NewServer(http.HandlerFunc(pprof.Index))
+	defer program.Close()
+	name := strings.TrimPrefix(program.URL, "http://")
+	for _, args := range [][]string{{dump, "--pprof", program.URL + "/debug/pprof/"}, {dump, name + "/debug/pprof/goroutine?debug=2"}} {
+		v := begin(t, args...)
+		found := map[string]agent.ProcessRow{}
+		for deadline := time.Now().Add(time.Minute); found[name].Threads == 0; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("after a minute vtserve %q shows %+v", args, found)
+			}
+			for _, p := range list(t, v.url) {
+				found[p.Key] = p
+			}
+		}
+		if len(found) != 2 || found["crash.log"].Threads != 1 || found["crash.log"].Status != "recorded" || found[name].Status != "running" || !strings.HasPrefix(found[name].Address, program.URL+"/debug/pprof/goroutine") {
+			t.Errorf("vtserve %q shows %+v", args, found)
+		}
+		v.end(t)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
 func TestSourcesThatCannotBeShownAreToldWithTheNextStep(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "x.txt")
 	if err := os.WriteFile(none, []byte("x"), 0o600); err != nil {
@@ -86,9 +115,14 @@ func TestSourcesThatCannotBeShownAreToldWithTheNextStep(t *testing.T) {
 	}{
 		{[]string{"gone.vtr"}, 2, "neither a pid nor a file"},
 		{[]string{"--connect", "box:1,colour=red"}, 2, "token-file=FILE"},
+		{[]string{"--pprof", "box:1,colour=red"}, 2, "token-file=FILE"},
+		{[]string{"--pprof", "http://box:1/"}, 2, "no address of package net/http/pprof"},
+		{[]string{"http://box:1/debug/pprof/heap"}, 2, "only the profile of goroutines"},
+		{[]string{"--addr", "127.0.0.1:0", "--pprof", "http://box:1/debug/pprof/,token-file=/nowhere"}, 1, "/nowhere"},
+		{[]string{"--addr", "127.0.0.1:0", "--pprof", "box:1/debug/pprof/", "--pprof", "http://box:1/debug/pprof/"}, 1, "two have this name"},
 		{[]string{"--redact", "name=~/x/", none}, 2, "--redact and a file"},
 		{[]string{"--redact", "name=~/x/", "--connect", "127.0.0.1:1"}, 2, "--redact and --connect"},
-		{[]string{"--addr", "127.0.0.1:0", none}, 1, "neither a recording nor an incident bundle"},
+		{[]string{"--addr", "127.0.0.1:0", none}, 1, "no goroutine is in it"},
 		{[]string{"--addr", "127.0.0.1:0", "--connect", "nonsense"}, 1, "HOST:PORT"},
 	} {
 		code, _, stderr := call(c.args...)

@@ -5,6 +5,7 @@ import { chosenGroup } from "./groups";
 import "./scopekeys";
 import "./rewind";
 import { chosenScope } from "./scopes";
+import { linkTo } from "./route";
 import type { Store } from "./store";
 import { choices, chooseTheme, chosenTheme } from "./theme";
 import type { Choice } from "./theme";
@@ -23,7 +24,7 @@ const move = (by: number) => [by > 0 ? "j" : "k", by > 0 ? "ArrowDown" : "ArrowU
 
 addKeys(
   { keys: ["/"], words: "write a filter", place: everywhere, foot: true, act: () => document.getElementById("filter")?.focus() },
-  { keys: ["y"], words: "copy the link to what the page shows", place: everywhere, foot: true, over: true, act: () => void copy(location.href, "link") },
+  { keys: ["y"], words: "copy the link to what the page shows", place: everywhere, foot: true, over: true, act: ({ state }) => void copy(linkTo(location.href, state.route, state.process?.missing ? "" : (state.process?.key ?? "")), "link") },
   { keys: ["t"], words: "change the theme", place: everywhere, over: true, act: () => setTheme(choices[(choices.indexOf(chosenTheme()) + 1) % choices.length] ?? "auto") },
   ...choices.map((choice) => ({ keys: [], words: `theme: ${themeWords[choice]}`, place: everywhere, act: () => setTheme(choice) })),
   { keys: ["1"], words: "go to Scopes", place: everywhere, act: (c) => c.activate("scopes") },

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { Age } from "./age";
-import { clock, count, duration } from "./format";
+import { clock, count, duration, withPID } from "./format";
 import { late, leftOut, unheard } from "./lag";
 import { Notice } from "./notice";
 import type { Process, SchedulerRow } from "./protocol";
@@ -55,11 +55,11 @@ export function Banner({ state, pick }: BannerProps) {
       {process?.missing && <p class={state.route.process ? "bad" : "info"}>{process.missing}</p>}
       {process && !process.missing && process.gone > 0 && process.status !== "recorded" && (
         <p class="bad" id="gone">
-          {process.program} (pid {process.pid}){" "}
+          {withPID(process)}{" "}
           {process.status === "ended" ? `ended at ${clock(process.gone)}.` : `is gone since ${clock(process.gone)}: ${process.ending || "how it ended is not known; by a signal, a crash, or a return from main without flight.Close"}.`}{" "}
           What follows is its last state.
           {heirs.slice(0, 3).map((p) => (
-            <button type="button" key={p.key} onClick={() => pick(String(p.pid))}>
+            <button type="button" key={p.key} onClick={() => pick(p.key)}>
               show {p.program} (pid {p.pid}), started {clock(p.started)}
             </button>
           ))}

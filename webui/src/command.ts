@@ -5,12 +5,12 @@ export function quote(word: string): string {
   return /^[\w@%+=:,./~-]+$/.test(word) && !word.startsWith("~") ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** target is what vtdump is to look at: a pid; of a file its name; of a moment that vtserve alone knows, the process at vtserve. */
+/** target is what vtdump is to look at: a pid; of a file its name; of a program that is asked its address; of a moment that vtserve alone knows, the process at vtserve. */
 export function target(state: State, moment = false): string {
   const { process } = state;
   if (!process) return "";
-  if (moment && process.status !== "recorded") return `${location.host}/${process.pid}`;
-  return quote(process.status === "recorded" ? process.key : String(process.pid));
+  if (moment && process.status !== "recorded") return `${location.host}/${process.address ? process.key : process.pid}`;
+  return quote(process.address || (process.status === "recorded" ? process.key : String(process.pid)));
 }
 
 interface Words {

@@ -388,6 +388,7 @@ export interface ProcessRow {
   kind: string;
   pid: number;
   program: string;
+  address: string;
   status: string;
   ending: string;
   started: number;
@@ -486,6 +487,22 @@ export interface IncidentRow {
   missing: number;
   key: string;
   problem: string;
+}
+
+export interface GoProgramList {
+  rows: GoProgramRow[];
+  missing: string;
+}
+
+export interface GoProgramRow {
+  pid: number;
+  program: string;
+  goVersion: string;
+  module: string;
+  started: number;
+  goroutines: number;
+  problem: string;
+  try: string;
 }
 
 export interface Durables {

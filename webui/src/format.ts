@@ -94,3 +94,8 @@ export function leaf(func: string): string {
 export function base(file: string): string {
   return file.slice(file.lastIndexOf("/") + 1);
 }
+
+/** withPID names a process, with its pid if that is known: of a dump it need not be. */
+export function withPID(p: { program: string; pid: number }): string {
+  return p.pid > 0 ? `${p.program} (pid ${p.pid})` : p.program;
+}

@@ -31,8 +31,10 @@ function badge(state: State): { word: string; kind: string; about: string } {
       return { word: "ENDED", kind: "ended", about: "the process closed its flight file and ended" };
     case "gone":
       return { word: "GONE", kind: "killed", about: `the process is gone and did not close its flight file: ${process.ending || "how it ended is not known"}` };
+    case "unreachable":
+      return { word: "SILENT", kind: "unknown", about: "the program does not answer: what is shown is from before" };
     case "recorded":
-      return { word: "RECORDED", kind: "ended", about: "a recording or an incident bundle tells of the process, as it was then" };
+      return { word: "RECORDED", kind: "ended", about: "a file tells of the process, as it was then" };
     default:
       return { word: "UNKNOWN", kind: "unknown", about: "it cannot be told whether the process lives" };
   }
@@ -108,13 +110,13 @@ function Picker({ state, pick }: PickerProps) {
         const row = rows.find((p) => p.key === e.currentTarget.value);
         // Processes of another agent have the page of that agent, below this one.
         if (row?.host) location.assign(`remote/${row.host}/#process=${encodeURIComponent(row.key.slice(row.host.length + 1))}`);
-        else if (row) pick(rows.filter((p) => p.pid === row.pid).length > 1 ? row.key : String(row.pid));
+        else if (row) pick(row.key);
       }}
     >
-      {!listed && <option value="">{process?.missing && route.process ? `pid ${route.process}: gone` : "no process"}</option>}
+      {!listed && <option value="">{process?.missing && route.process ? `${route.process}: not here` : "no process"}</option>}
       {rows.map((p) => (
         <option key={p.key} value={p.key}>
-          {p.program} · pid {p.pid} {p.kind === "goroutine" && "· goroutines "}{p.host && `on ${p.host} `}
+          {p.program} {p.pid > 0 && `· pid ${p.pid} `}{p.kind === "goroutine" && "· goroutines "}{p.host && `on ${p.host} `}
           {p.heard ? `· silent since ${clock(p.heard)} ` : ""}
           {p.gone ? `· ${p.status} ${clock(p.gone)}` : p.status === "running" ? "" : `· ${p.status}`}
         </option>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { useDocument } from "./document";
 import type { IncidentList, IncidentRow } from "./documents";
-import { bytes, clock, count } from "./format";
+import { bytes, clock, count, withPID } from "./format";
 import "./kept.css";
 import type { OverlayProps } from "./overlays";
 import { Command, Empty } from "./panel";
@@ -42,7 +42,7 @@ export function Kept({ context, close }: OverlayProps) {
               <span class="title">
                 <b>{p.key}</b>
                 <span class="dim">
-                  {p.program} (pid {p.pid}), {count(p.threads)} threads, ends {moment(p.gone)}
+                  {withPID(p)}, {count(p.threads)} threads, ends {moment(p.gone)}
                 </span>
               </span>
               <button type="button" onClick={() => show(p.key)}>

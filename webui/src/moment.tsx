@@ -19,7 +19,7 @@ export function exactly(ms: number): string {
 /** MomentBar says that the page shows the past, which moment, how near that is, and leads back to now. */
 export function MomentBar({ state, store }: { state: State; store: Store }) {
   const { route, moment, config } = state;
-  if (route.at === "" && route.from === "") return moment?.note ? <p class="note-line" role="status">{moment.note}</p> : null;
+  if (route.at === "" && route.from === "") return moment?.note && state.history.time.length > 0 ? <p class="note-line" role="status">{moment.note}</p> : null;
   const at = Number(route.at);
   const going = route.at !== "" && (!moment || moment.at !== at || moment.busy);
   const shown = moment?.shown ?? 0;

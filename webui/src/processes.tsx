@@ -6,6 +6,7 @@ import { whyEmpty } from "./empty";
 import { change, clock, count, duration, short } from "./format";
 import type { OverlayProps } from "./overlays";
 import { Command, Empty } from "./panel";
+import { Programs } from "./programs";
 import { Glyph } from "./states";
 import type { State } from "./store";
 
@@ -32,7 +33,7 @@ export function Processes({ context, close }: OverlayProps) {
       location.assign(`remote/${row.host}/#process=${encodeURIComponent(row.key)}`);
       return;
     }
-    store.go({ process: row.status === "recorded" || rows.filter((r) => r.pid === row.pid && !r.host).length > 1 ? row.key : String(row.pid), panel: "" });
+    store.go({ process: row.key, panel: "" });
     close();
   };
   const choose = (name: string, on: boolean): void => store.go({ with: (on ? [...chosen, name].slice(-mostChosen) : chosen.filter((n) => n !== name)).join(",") });
@@ -71,7 +72,7 @@ export function Processes({ context, close }: OverlayProps) {
                   </td>
                   <td>
                     <button type="button" class="link" title={row.name} onClick={() => show(row)}>
-                      {row.program} {row.status === "recorded" ? row.key : row.pid}
+                      {row.status === "recorded" && row.key !== row.program ? `${row.program} ${row.key}` : row.pid > 0 ? `${row.program} ${row.pid}` : row.program}
                       {row.kind === "goroutine" && " · goroutines"}
                     </button>
                     {row.host && <span class="dim"> on {row.host}</span>}
@@ -118,6 +119,13 @@ export function Processes({ context, close }: OverlayProps) {
       ) : (
         rows.length > 1 && <p class="dim">Tick two to four processes to see them beside each other.</p>
       )}
+      <Programs
+        state={state}
+        show={(key) => {
+          store.go({ process: key, scope: "", group: "", at: "", panel: "" });
+          close();
+        }}
+      />
       <Command line="vtdump" />
     </div>
   );

@@ -161,6 +161,7 @@ export interface ProcessRow {
   kind: string;
   pid: number;
   program: string;
+  address: string;
   status: string;
   ending: string;
   started: number;

@@ -1,6 +1,6 @@
 /** What the page shows, as it stands in the URL: #process=4711&scope=root/shop&group=… The words are those of the command line. */
 export interface Route {
-  process: string; // pid
+  process: string; // key, or a pid, of which it is the living or newest process; "": the one with most threads
   scope: string; // path, or key where two scopes have one path
   group: string; // key
   wait: string; // FROM..TO: of the group only those that wait so long, see waitspan.ts; "": all
@@ -47,6 +47,11 @@ export function writeRoute(route: Route): string {
     if (route[name]) parts.push(`${name}=${encodeURIComponent(route[name]).replaceAll("%2F", "/")}`);
   }
   return parts.length > 0 ? "#" + parts.join("&") : "";
+}
+
+/** linkTo is the address of what is shown of a process, by its key: a pid may be another process's tomorrow. */
+export function linkTo(page: string, route: Route, key: string): string {
+  return page.replace(/#.*$/, "") + writeRoute({ ...route, process: key || route.process });
 }
 
 /** areaOf is what the boxes of the map are as large as: "threads", "wait", or "" without a map. */

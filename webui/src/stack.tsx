@@ -77,7 +77,7 @@ export function StackView({ state, store, all, showAll }: StackProps) {
               <dt title={goroutines() ? "Go notes when its garbage collector first meets a goroutine waiting" : undefined}>{goroutines() ? "for at least" : "for"}</dt>
               <dd class="still-span">
                 {goroutines() && row.unknown === row.count ? (
-                  <span class="dim">not known before the garbage collector meets them</span>
+                  <span class="dim">{state.process?.pid && state.process.status !== "recorded" ? "not known before the garbage collector meets them" : "not known"}</span>
                 ) : (
                   <>
                     {waited(row, row.min)} .. {waited(row, row.max)}, median <b>{waited(row, row.median)}</b>

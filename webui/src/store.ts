@@ -184,7 +184,7 @@ export class Store implements Listener {
     const same = (processes ?? []).filter((p) => p.program === before.program && p.gone === 0);
     const heir = same[0];
     if (same.length !== 1 || !heir) return;
-    this.go({ process: String(heir.pid), scope: route.scope, group: "" }, true);
+    this.go({ process: heir.key, scope: route.scope, group: "" }, true);
     this.set({ moved: { from: before, to: heir } });
   }
 

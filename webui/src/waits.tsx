@@ -261,8 +261,8 @@ function Group({ g, gone, stacks, store, chosen, choose }: RowProps & { g: WaitG
           {(g.goroutines ?? 0) > 0 && <span class="dim">, {count(g.goroutines ?? 0)} of them goroutines</span>}
           {(g.timed ?? 0) > 0 && <span class="dim">, {count(g.timed ?? 0)} with a time limit</span>}
         </span>
-        <span class="wait" title={`shortest ${duration(g.shortest_ns)}, longest ${duration(g.longest_ns)}`}>
-          {duration(g.longest_ns)}
+        <span class="wait" title={g.longest_ns > 0 ? `shortest ${duration(g.shortest_ns)}, longest ${duration(g.longest_ns)}` : "how long they have waited is not known"}>
+          {g.longest_ns > 0 ? duration(g.longest_ns) : "?"}
         </span>
       </div>
       <div class="party">
@@ -270,7 +270,8 @@ function Group({ g, gone, stacks, store, chosen, choose }: RowProps & { g: WaitG
         <button type="button" class="link" onClick={() => store.go({ scope: pathOf(g.scope), view: "waits" })}>
           {pathOf(g.scope)}
         </button>
-        , longest <PartyLink party={g.example} store={store} />
+        {g.longest_ns > 0 ? ", longest " : ", such as "}
+        <PartyLink party={g.example} store={store} />
         <At stack={stacks[g.stack]} label="where the one that waits longest does" />
       </div>
       {holders.map((h, i) => (

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { nowhere, readRoute, writeRoute } from "../src/route";
+import { nowhere, readRoute, writeRoute, linkTo } from "../src/route";
 import type { Route } from "../src/route";
+
+test("a link names the process by its key, whatever the address has", () => {
+  assert.equal(linkTo("http://x/#process=4711&at=5", { ...nowhere, process: "4711", at: "5" }, "4711-99"), "http://x/#process=4711-99&at=5");
+  assert.equal(linkTo("http://x/", nowhere, "4711-99"), "http://x/#process=4711-99");
+  assert.equal(linkTo("http://x/", { ...nowhere, process: "4711" }, ""), "http://x/#process=4711");
+});
 
 test("what is written is read again, whatever it contains", () => {
   const words = ["root/shop", "a&b=c", "100 %", "#1 ½", "state=parked wait>30s", "scope~\"req/\"", "+", "äöü 漢"];
