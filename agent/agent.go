@@ -68,6 +68,8 @@ type Options struct {
 	// Observe is asked once for each process that lives and is followed; what it returns is told what the process does, on a goroutine of that process, until it ends
 	// or the agent is closed. Then those that have a method Close are closed. They may keep src, which explains what events refer to. nil, or none: events are not read.
 	Observe func(p flight.Process, src recording.Source) []recording.Observer
+	// ObserveFor is how long after the last call of [Agent.Want] they are told anything: reading all events costs. 0: always.
+	ObserveFor time.Duration
 	// Mount has handlers to serve beside the agent's own, behind the same guard, by pattern without a method or a host: "/metrics" is one path, "/debug/x/" all below it.
 	Mount map[string]http.Handler
 
@@ -187,6 +189,9 @@ func New(o Options) (*Agent, error) {
 	a := &Agent{options: o, started: time.Now(), meter: newMeter(), dumps: make(chan struct{}, 1), bundles: make(chan struct{}, 1), recordings: make(chan struct{}, 1)}
 	a.meter.maxCPU, a.meter.maxMemory = o.MaxCPU, o.MaxMemory
 	a.ctx, a.stop = context.WithCancel(context.Background())
+	if o.ObserveFor > 0 {
+		a.meter.thrift.rest()
+	}
 	a.mu.followers = map[string]*follower{}
 	a.mu.refused = map[string]time.Time{}
 	a.mu.warned = map[string]bool{}
@@ -243,6 +248,13 @@ func (a *Agent) Close() error {
 	return errors.Join(errs...)
 }
 
+// Want says that somebody will use what the observers are told: see [Options.ObserveFor].
+func (a *Agent) Want() {
+	if a.options.ObserveFor > 0 {
+		a.meter.thrift.want(a.options.ObserveFor)
+	}
+}
+
 // goWhileOpen runs f in a goroutine that Close waits for, unless the agent is closed.
 func (a *Agent) goWhileOpen(f func()) bool {
 	a.mu.Lock()
@@ -266,6 +278,9 @@ func (a *Agent) run() {
 			a.discover()
 			a.forget()
 			a.economize()
+			if a.options.ObserveFor > 0 {
+				a.meter.thrift.rest()
+			}
 		}
 	}
 }

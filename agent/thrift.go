@@ -55,6 +55,8 @@ type thrift struct {
 
 		may    context.Context // while events may be read; nil: they may not
 		mayNot context.CancelFunc
+		until  time.Time // somebody wants the events until then
+		unused bool      // nobody wants them
 	}
 }
 
@@ -102,7 +104,12 @@ func (t *thrift) judge(over string, room bool) {
 func (t *thrift) takeLocked(to int) {
 	t.mu.over, t.mu.room = 0, 0
 	t.step.Store(int32(to))
-	switch no := steps[to].noObservers; {
+	t.mayLocked()
+}
+
+// mayLocked decides whether events may be read.
+func (t *thrift) mayLocked() {
+	switch no := t.rule().noObservers || t.mu.unused; {
 	case no && t.mu.may != nil:
 		t.mu.mayNot()
 		t.mu.may = nil
@@ -111,6 +118,26 @@ func (t *thrift) takeLocked(to int) {
 	}
 	close(t.mu.changed)
 	t.mu.changed = make(chan struct{})
+}
+
+// rest lets no events be read if nobody wants them.
+func (t *thrift) rest() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.mu.unused && time.Until(t.mu.until) <= 0 {
+		t.mu.unused = true
+		t.mayLocked()
+	}
+}
+
+// want lets events be read for so long from now on.
+func (t *thrift) want(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.until = time.Now().Add(d); t.mu.unused {
+		t.mu.unused = false
+		t.mayLocked()
+	}
 }
 
 // rule is the step that holds.

@@ -164,3 +164,61 @@ func TestObservingEndsWithTheLastStepAndGoesOnAfterIt(t *testing.T) {
 		t.Error("observing goes on in the last step")
 	}
 }
+
+func TestEventsAreReadOnlyWhileSomebodyWantsThem(t *testing.T) {
+	m := newMeter()
+	m.processCPU = func() (time.Duration, bool) { return 0, true }
+	m.maxMemory = 100
+	m.thrift.rest()
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	may := func() bool {
+		_, cancel, err := m.thrift.whileObserving(over)
+		if err == nil {
+			cancel()
+		}
+		return err == nil
+	}
+	if may() {
+		t.Error("events are read before anybody wants them")
+	}
+	m.thrift.want(time.Hour)
+	ctx, cancel, err := m.thrift.whileObserving(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cancel()
+	m.thrift.rest()
+	if ctx.Err() != nil || !may() {
+		t.Error("events are not read any more, though they are wanted for an hour")
+	}
+	readings(m, 200, len(steps)*overFor)
+	if may() {
+		t.Error("events that are wanted are read, though the agent saves")
+	}
+	readings(m, 0, roomFor)
+	if !may() {
+		t.Error("events are not read again")
+	}
+	m.thrift.want(-time.Second)
+	m.thrift.rest()
+	until(t, "the end of reading", func() bool { return ctx.Err() != nil })
+	if may() {
+		t.Error("events are read that nobody wants any more")
+	}
+}
+
+func TestObserversAreToldAfterAWishAndNotBefore(t *testing.T) {
+	file := flighttest.Write(t, small())
+	told := &witness{}
+	a := start(t, Options{
+		Dirs: []string{file.Dir}, ObserveFor: time.Hour,
+		Observe: func(flight.Process, recording.Source) []recording.Observer { return []recording.Observer{told} },
+	})
+	shown(t, a)
+	if n, _, _ := told.told(); n != 0 {
+		t.Errorf("the observers were told %d states before anybody wanted it", n)
+	}
+	a.Want()
+	until(t, "a state for the observers", func() bool { n, live, _ := told.told(); return n > 0 && live == 100 })
+}

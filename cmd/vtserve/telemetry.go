@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vtscope/vtscope/agent"
@@ -24,6 +25,9 @@ import (
 // lastWords is how long what was not sent yet may take when vtserve ends.
 const lastWords = 2 * time.Second
 
+// scraped is how long after a scrape of /metrics another one is expected.
+const scraped = 5 * time.Minute
+
 // A telemetry connects the agent with those who keep what it knows: it serves /metrics, and sends by OTLP as the standard environment variables say.
 type telemetry struct {
 	config   otlpenv.Config
@@ -33,6 +37,8 @@ type telemetry struct {
 	rules    []otel.Rule
 	profiles time.Duration // 0: not sent
 	lookup   func(string) (string, bool)
+
+	agent atomic.Pointer[agent.Agent] // nil: it has not begun
 
 	logs struct {
 		sync.Mutex
@@ -99,7 +105,16 @@ func (t *telemetry) attach(o *agent.Options) error {
 	if o.Mount == nil {
 		o.Mount = map[string]http.Handler{}
 	}
-	o.Mount["/metrics"] = prom.Handler(t.metrics)
+	if t.spans == nil && !t.asked("METRICS", &t.config.Metrics) {
+		o.ObserveFor = scraped // events are for the exemplars of /metrics alone
+	}
+	page := prom.Handler(t.metrics)
+	o.Mount["/metrics"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a := t.agent.Load(); a != nil {
+			a.Want()
+		}
+		page.ServeHTTP(w, r)
+	})
 	if t.spans != nil {
 		o.Mount["/otlp"] = t.spans
 	}
@@ -123,6 +138,7 @@ func (t *telemetry) found(p flight.Process, f *dump.Findings) {
 
 // start begins to send what the agent knows.
 func (t *telemetry) start(ctx context.Context, a *agent.Agent, warn func(string)) (err error) {
+	t.agent.Store(a)
 	t.metrics.From(a.Figures)
 	if t.asked("METRICS", &t.config.Metrics) {
 		if t.sent, err = otlp.Start(context.WithoutCancel(ctx), t.metrics, otlp.Options{Config: t.config, Warn: warn}); err != nil {
