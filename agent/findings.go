@@ -39,10 +39,8 @@ type suspicion struct {
 
 // add judges a look, with those before of a process that lives.
 func (o *lookout) add(l *dump.Look, lives bool) error {
-	options, before := o.options, o.before
-	if options.Earlier = o.earlier; !lives {
-		before, options.Earlier = nil, nil // what is compared is not so any more
-	}
+	options, before := o.options, o.before // of one that has ended the look before tells what it did since: its counters are those of its whole life
+	options.Earlier = o.earlier
 	f, err := dump.Check(l, before, options)
 	if err != nil {
 		return err

@@ -222,11 +222,10 @@ func findPinned(j *judging) []Finding {
 			continue
 		}
 		f := Finding{Count: n, Value: int64(n), Since: since, Place: x.place, Examples: x.examples, Evidence: x.evidence, about: reasonName(x.reason)}
-		f.What = fmt.Sprintf("%s waited for a carrier", Count(n, "thread"))
-		if x.count > 0 {
-			f.What += fmt.Sprintf(" while threads held theirs %s for %s in all", Count(x.count, "time"), words(x.total))
+		if x.count > 0 { // one thread may wait again and again
+			f.What = fmt.Sprintf("%s a thread waited for a carrier while threads held theirs %s for %s in all", Count(n, "time"), Count(x.count, "time"), words(x.total))
 		} else {
-			f.What += " while threads hold theirs for " + words(x.since)
+			f.What = fmt.Sprintf("%s %s for a carrier while threads hold theirs for %s", Count(n, "thread"), verb(n, "waits", "wait"), words(x.since))
 		}
 		f.What += ": " + reasonName(x.reason) + lately
 		if g := j.groupOf(-1, x.place, func(g *Group) bool { return g.State == flight.StatePinned && g.Reason == x.reason }); g != nil {

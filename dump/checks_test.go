@@ -170,12 +170,12 @@ var checkCases = []checkCase{
 		count: 3, value: int64(200 * time.Millisecond), evidence: "#9000 holds carrier 0 for "},
 	{check: "carriers-held", shows: []flighttest.Spec{queued(1, 1, 0)}, well: []flighttest.Spec{queued(0, 2, 0)}, what: "scheduler default: 1 queued thread, and none was mounted for ",
 		count: 1, value: int64(200 * time.Millisecond)},
-	{check: "pinned", shows: []flighttest.Spec{pinSites(2, 10), pinSites(5, 50)}, well: []flighttest.Spec{pinSites(2, 42), pinSites(5, 50)}, what: "40 threads waited for a carrier while threads held theirs 3 times for 30 ms in all: pin-section",
+	{check: "pinned", shows: []flighttest.Spec{pinSites(2, 10), pinSites(5, 50)}, well: []flighttest.Spec{pinSites(2, 42), pinSites(5, 50)}, what: "40 times a thread waited for a carrier while threads held theirs 3 times for 30 ms in all: pin-section",
 		count: 40, value: 40},
-	{check: "pinned", shows: []flighttest.Spec{queued(30, 2, 1)}, well: []flighttest.Spec{queued(9, 2, 1)}, what: "30 threads waited for a carrier while threads hold theirs for ",
+	{check: "pinned", shows: []flighttest.Spec{queued(30, 2, 1)}, well: []flighttest.Spec{queued(9, 2, 1)}, what: "30 threads wait for a carrier while threads hold theirs for ",
 		count: 30, value: 30, evidence: "#9000 holds carrier 0"},
 	{check: "pinned", shows: []flighttest.Spec{steadyPins(8, 3), steadyPins(8, 3)}, well: []flighttest.Spec{steadyPins(8, 1), steadyPins(8, 1)},
-		what: "24 threads waited for a carrier while threads held theirs 8 times for 1.6 s in all: os-thread, in the last minute", count: 24, value: 24, evidence: "called by shop.run run.go:7"},
+		what: "24 times a thread waited for a carrier while threads held theirs 8 times for 1.6 s in all: os-thread, in the last minute", count: 24, value: 24, evidence: "called by shop.run run.go:7"},
 	{check: "pinned-often", shows: []flighttest.Spec{steadyPins(8, 0)}, well: []flighttest.Spec{steadyPins(4, 0)},
 		what: "threads held their carriers 8 times for 1.6 s in all in the last minute, and none waited for one: os-thread", count: 8, value: int64(1600 * time.Millisecond), evidence: "called by shop.run run.go:7"},
 	{check: "lock-convoy", shows: []flighttest.Spec{convoy(3, 600*time.Millisecond, 40)}, well: []flighttest.Spec{convoy(1, 600*time.Millisecond, 40)},
@@ -501,5 +501,22 @@ func TestNoLeakWhereThreadsLeaveOrWaitForWhatComes(t *testing.T) {
 	}
 	if all := checkOver(t, "leak", looksAt(t, []flighttest.Spec{comers(0, 0), parked(3), comers(0, 2)})); len(all) != 1 {
 		t.Errorf("a look without them between: got %+v, want one finding", all)
+	}
+}
+
+// What a process had counted in its life is no news when it ends.
+func TestOfAProcessThatEndedWhatCameSinceTheLookBeforeIsJudged(t *testing.T) {
+	looks := looksAt(t, []flighttest.Spec{pinSites(2, 42), pinSites(5, 50)})
+	for _, l := range looks[1:] {
+		l.Process.Status = dump.StatusGone
+	}
+	if all, judged := found(t, "pinned", looks[1], nil, dump.CheckOptions{}); !judged || len(all) != 1 || all[0].Count != 50 {
+		t.Errorf("of its whole life: %+v, judged %v, want 50 waits", all, judged)
+	}
+	if all, judged := found(t, "pinned", looks[1], looks[0], dump.CheckOptions{}); !judged || len(all) != 0 {
+		t.Errorf("since the look before: %+v, judged %v, want none: 8 waits are few", all, judged)
+	}
+	if _, judged := found(t, "scope-growth", looks[1], looks[0], dump.CheckOptions{}); judged {
+		t.Error("growth of a process that is gone is judged")
 	}
 }

@@ -36,6 +36,8 @@ func Check(now, before *Look, o CheckOptions) (*Findings, error) {
 		switch {
 		case slices.Contains(o.Off, c.Name):
 			why = "it is switched off"
+		case c.Pair && before != nil && now.Process.Status.Gone():
+			why = "it needs two looks of a process that runs"
 		case before == nil && (c.Pair || c.Alive && now.Process.Status == StatusRunning):
 			why = "it needs two looks of a process that runs"
 		case c.needs&(needRecorder|needSchedulers|needRecent) != 0 && !now.recorded:

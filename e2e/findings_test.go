@@ -78,8 +78,11 @@ func TestAFindingLeadsToItsScopeAndGroup(t *testing.T) {
 				row := fmt.Sprintf(`#findings li[data-check="%s"]`, check)
 				b.until("a finding of "+check, fmt.Sprintf(`document.querySelector(%q)`, row))
 				b.until("its page", fmt.Sprintf(`document.querySelector(%q).textContent.includes("docs/findings/%s.md")`, row, check))
-				if scope == "-" {
-					continue // who holds a carrier may do something else by now
+				if scope == "-" { // who holds a carrier may do something else by now
+					b.until("that it leads somewhere", fmt.Sprintf(`!document.querySelector(%q).disabled`, row+" button.finding"))
+					b.press("where carriers were held", row+` .more button.link`)
+					b.until("the place among the pins", `document.querySelector("#pins tr.revealed, #pins.revealed") !== null`)
+					continue
 				}
 				b.press("the finding", row+" button") // others come, and move it
 				b.until("its scope", fmt.Sprintf(`chosen("#scopes")?.dataset.path === %q`, scope))

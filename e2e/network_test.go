@@ -131,7 +131,7 @@ func TestAPageOnATooSlowNetworkSaysWhatWasLeftOut(t *testing.T) {
 	const out = `Number(document.querySelector("#slow")?.innerText.match(/: ([0-9,]+) moments? since/)?.[1].replaceAll(",", ""))`
 	b.step("too slow", func() {
 		w.rate.Store(3_000)
-		b.until("moments that were left out, and since when", out+` > 0 && /^network or browser too slow: [0-9]+ moments? since [0-9:]+ left out/.test(document.querySelector("#slow").innerText)`)
+		b.until("moments that were left out, and since when", out+` > 0 && /^late, since the network, the browser or the machine is busy: [0-9]+ moments? since [0-9:]+ left out/.test(document.querySelector("#slow").innerText)`)
 		b.flawed("a slow network")
 		b.screen("slow")
 		b.until("more of them", out+` > 3`)

@@ -73,7 +73,7 @@ export function Banner({ state, pick }: BannerProps) {
   );
 }
 
-/** Slow says what a slow network leaves out, and how late the rest comes. */
+/** Slow says what is left out where something is too slow, which the page cannot tell, and how late the rest comes. */
 function Slow({ state }: { state: State }) {
   const [now, tick] = useState(Date.now());
   useEffect(() => {
@@ -90,13 +90,13 @@ function Slow({ state }: { state: State }) {
       ? `nothing has come for ${duration(none * 1e6)}${state.frameTime > 0 ? `, what is shown was sent at ${clock(state.frameTime)}` : ""}`
       : late(lag) > 0 && `what is shown was ${duration(late(lag) * 1e6)} on its way`,
   ].filter(Boolean);
-  return <Notice id="slow" kind="info" text={out > 0 || waits ? `network or browser too slow: ${facts.join("; ")}` : ""} linger={10_000} />;
+  return <Notice id="slow" kind="info" text={out > 0 || waits ? `late, since the network, the browser or the machine is busy: ${facts.join("; ")}` : ""} linger={10_000} />;
 }
 
 /** Passing are notices of what may be over at the next look. */
 function Passing({ state, process }: { state: State; process: Process }) {
   const { snapshot, cost } = process;
-  const now = state.link.how === "live" && !process.missing && process.gone === 0 && snapshot.time > 0 && state.route.at === "";
+  const now = state.link.how === "live" && !process.missing && process.gone === 0 && snapshot.time > 0 && state.route.at === "" && (state.moment?.at ?? 0) === 0; // the frame of a moment stays until the next
   return (
     <>
       {process.gone === 0 && (state.schedulers?.rows ?? []).map((row) => <Notice key={row.id} kind="bad" text={starving(state, row)} />)}

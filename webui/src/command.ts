@@ -30,7 +30,7 @@ export function commandLine(state: State, of: string, words: Words): string {
   const parts = ["vtdump", of, target(state, moment)];
   const scope = state.scopes?.rows.find((r) => r.key === route.scope)?.path ?? route.scope;
   if (words.scope && scope && scope !== state.scopes?.rows[0]?.path) parts.push("--scope", quote(scope));
-  if (words.filter && route.filter) parts.push("--filter", quote(route.filter));
+  if (words.filter && route.filter && !state.problem?.filter) parts.push("--filter", quote(route.filter));
   if (words.group && (route.group || state.stack?.group)) parts.push("--group", quote(route.group || (state.stack?.group ?? "")));
   if (moment) parts.push("--at", quote(route.at));
   return parts.filter((p) => p !== "").join(" ");

@@ -207,7 +207,7 @@ function Span({ d }: { d: DiffDocument }) {
     <span class="diff-span" title={(d.incomplete ?? []).join("\n")}>
       {side(d.old)} → {side(d.new)}
       <span class="dim">
-        {d.over_ns < 0 ? `, ${duration(-d.over_ns)} earlier` : `, ${duration(d.over_ns)} later`}
+        {d.over_ns === 0 && !two ? ", one snapshot: none was taken in between" : d.over_ns < 0 ? `, ${duration(-d.over_ns)} earlier` : `, ${duration(d.over_ns)} later`}
         {!d.complete && ` · incomplete: ${d.incomplete?.[0] ?? ""}`}
       </span>
     </span>

@@ -8,6 +8,7 @@ import { addKeys, everywhere } from "./keys";
 import { Empty, NowCommand, Panel } from "./panel";
 import { ThreadLink } from "./party";
 import type { FindingRow, Findings as FindingsMember } from "./protocol";
+import { reveal } from "./reveal";
 import { useStill } from "./rows";
 import { useStillHeight } from "./stillheight";
 import type { State, Store } from "./store";
@@ -111,8 +112,25 @@ export function Still({ children }: { children: ComponentChildren }) {
   );
 }
 
-function choose(store: Store, row: FindingRow): void {
-  store.go({ scope: row.scope || row.scopeKey, group: row.group, filter: "" });
+/** A way is where a finding leads: what it is of, who is in it, where carriers were held, or the function of its place. */
+interface Way {
+  words: string;
+  go: () => void;
+}
+
+/** wayOf is the best of them; null if the finding has none. */
+function wayOf(store: Store, row: FindingRow): Way | null {
+  const only = row.threads[0];
+  if (row.scopeKey !== "" || row.group !== "") return { words: "show its scope and group", go: () => store.go({ scope: row.scope || row.scopeKey, group: row.group, filter: "" }) };
+  if (only) return { words: "show the first of its threads", go: () => store.go({ thread: String(only.id) }) };
+  if (holds.includes(row.check)) return { words: "show where threads held their carriers", go: () => revealPin(row) };
+  if (row.at.func) return { words: "show who calls the function", go: () => store.go({ view: "graph", func: row.at.func, scope: "", group: "", filter: "" }) };
+  return null;
+}
+
+/** revealPin shows the row of the place at which threads held their carriers, or else the part that it would be in. */
+function revealPin(row: FindingRow): void {
+  reveal(`#pins tr[data-at="${CSS.escape(`${row.at.file}:${row.at.line}`)}"]`, "#pins");
 }
 
 /** Severity has a shape and a word besides its colour. */
@@ -134,15 +152,18 @@ function Severity({ of }: { of: string }) {
 /** waits are the checks that find who waits for whom. */
 const waits = ["deadlock", "holder-gone", "long-held"];
 
+/** holds are the checks that find threads which keep their carriers. */
+const holds = ["carriers-held", "os-threads", "pinned", "pinned-often"];
+
 /** grows are the checks that find what becomes more. */
 const grows = ["scope-growth", "spawn-storm", "unbounded-queue"];
 
 function Finding({ row, gone, remedy, oldest, brief, chosen, store }: { row: FindingRow; gone: boolean; remedy: string; oldest: number; brief: boolean; chosen: boolean; store: Store }) {
-  const shows = row.scopeKey !== "" || row.group !== "";
+  const way = wayOf(store, row);
   const only = row.threads.length === 1 ? row.threads[0] : undefined;
   return (
     <li data-check={row.check} data-severity={row.severity} class={`${chosen ? "chosen" : brief ? "brief" : ""} ${gone ? "over" : ""}`.trim()}>
-      <button type="button" class="finding" disabled={!shows} onClick={() => choose(store, row)} title={title(row, shows)}>
+      <button type="button" class="finding" disabled={!way} onClick={() => way?.go()} title={title(row, way)}>
         <span class="head">
           <b class={`severity-${row.severity}`}>
             <Severity of={row.severity} /> {row.check}
@@ -170,6 +191,11 @@ function Finding({ row, gone, remedy, oldest, brief, chosen, store }: { row: Fin
           <span class="only">
             open <ThreadLink id={only.id} name={only.name} store={store} />
           </span>
+        )}
+        {holds.includes(row.check) && (
+          <button type="button" class="link" onClick={() => revealPin(row)}>
+            where carriers were held
+          </button>
         )}
         {waits.includes(row.check) && (
           <button type="button" class="link" onClick={() => store.go({ scope: "", group: "", filter: "", view: "waits", thread: "" })}>
@@ -209,9 +235,9 @@ function Finding({ row, gone, remedy, oldest, brief, chosen, store }: { row: Fin
   );
 }
 
-function title(row: FindingRow, shows: boolean): string {
+function title(row: FindingRow, way: Way | null): string {
   const threads = row.threads.map((t) => `#${t.id}${t.name && ` "${t.name}"`}`).join(" ");
-  return [shows ? "show its scope and group" : "it is of no scope or group", row.what, ...row.evidence, threads && `threads ${threads}`].filter((line) => line !== "").join("\n");
+  return [way ? way.words : "it is of no scope, group or place", row.what, ...row.evidence, threads && `threads ${threads}`].filter((line) => line !== "").join("\n");
 }
 
 function why(state: State, findings: FindingsMember | null): string {

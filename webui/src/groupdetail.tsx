@@ -5,7 +5,7 @@ import { moment, reached, settled } from "./settled";
 import { api, useDocument } from "./document";
 import type { Fetched } from "./document";
 import type { Example, GroupReport, LabelledThread, Share } from "./documents";
-import { clock, count, duration, notKnown, percent, waited } from "./format";
+import { clock, count, duration, notKnown, percent } from "./format";
 import { Empty } from "./panel";
 import { ThreadLink } from "./party";
 import { PictureButton } from "./picturebutton";
@@ -155,7 +155,7 @@ function Buckets({ report, ends, chosen, choose }: BucketsProps) {
       </div>
       <p class="ends dim">
         <span>{duration(first?.from ?? 0)}</span>
-        <span>median {waited({ count: report.count, unknown: report.wait.unknown ?? 0, within: report.wait.within_ns }, median)}</span>
+        <span>{report.wait.unknown === report.count ? "not known" : "the darkest has the median"}</span>
         <span>{last && last.to > 0 ? duration(last.to) : "longer"}</span>
       </p>
     </div>

@@ -28,7 +28,7 @@ export function Pins({ sites, unread, held, times, still }: { sites: PinSites; u
           </thead>
           <tbody>
             {rows.map(({ row }) => (
-              <tr key={`${row.func} ${row.file}:${row.line} ${row.reason} ${row.calls}`} title={`${full(row)}\n${row.reason}; the last one ended at ${clock(row.last)}\n${count(row.victims)} threads waited for a carrier meanwhile`}>
+              <tr key={`${row.func} ${row.file}:${row.line} ${row.reason} ${row.calls}`} data-at={`${row.file}:${row.line}`} title={`${full(row)}\n${row.reason}; the last one ended at ${clock(row.last)}\n${count(row.victims)} threads waited for a carrier meanwhile`}>
                 <td>
                   <Where place={row} />
                   <span class="dim"> {row.reason}</span>

@@ -66,7 +66,8 @@ function Scheduler({ state, row }: { state: State; row: SchedulerRow }) {
   const terms = state.config?.figures ?? [];
   const buckets = state.config?.buckets ?? [];
   const gone = (state.process?.gone ?? 0) > 0;
-  const asleep = !gone && state.frameTime - row.told > asleepAfter;
+  const of = state.route.at === "" ? state.frameTime : (state.moment?.shown ?? 0); // a moment of the past has its own time
+  const asleep = !gone && of - row.told > asleepAfter;
   const still = useStillHeight();
   return (
     <article class="scheduler" data-name={row.name}>
