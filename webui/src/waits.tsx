@@ -37,9 +37,9 @@ export function Waits({ state, store, active, activate, tabs }: ViewProps) {
   const filter = state.groups?.filter ?? ""; // as in Waiting
   const key = process || state.process?.key || "";
   const scope = chosenScope(state);
-  const recorded = state.process?.status === "recorded";
+  const recorded = state.process?.status === "recorded" && state.process.kind !== "goroutine"; // whose waits are those of its end alone, and of all
   const within = !recorded && scope && scope.depth > 0 ? scope.path : "";
-  const past = at !== "" && !recorded;
+  const past = at !== "" && state.process?.status !== "recorded";
   const known = key !== "" && !past && state.process !== null && !state.process.missing && (recorded || scope !== undefined || state.route.scope === "");
   const waits = useDocument<WaitsDocument>(known ? api(key, "waits", { top, scope: within, filter: recorded ? "" : filter }) : "", settled(state) ? 0 : every);
   const w = waits.value;
