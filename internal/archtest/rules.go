@@ -80,12 +80,12 @@ var rules = []rule{
 	{
 		of:     observers,
 		except: []string{"cmd/vtserve", "tracing/otel/propagate"}, // the latter is for programs, which it makes record more
-		not:    []string{"runtime/continuation/...", "runtime/sched/...", "runtime/vthread/...", "runtime/structured/...", "runtime/vsync/...", "runtime/vhttp/...", "runtime/vnet/...", "runtime/vfile/...", "runtime/durable", "runtime/vttest/...", "runtime/internal/..."},
+		not:    []string{"runtime/continuation/...", "runtime/sched/...", "runtime/vthread/...", "runtime/structured/...", "runtime/vsync/...", "runtime/vhttp/...", "runtime/vslog/...", "runtime/vnet/...", "runtime/vfile/...", "runtime/durable", "runtime/vttest/...", "runtime/internal/..."},
 		why:    "observers meet the runtime in runtime/flight, and in runtime/durable/journal, alone, so that they work without the process",
 	},
 	{
 		of:  []string{"cmd/vtserve"},
-		not: []string{"runtime/continuation/...", "runtime/sched/...", "runtime/vthread/...", "runtime/structured/...", "runtime/vsync/...", "runtime/vhttp/...", "runtime/internal/..."},
+		not: []string{"runtime/continuation/...", "runtime/sched/...", "runtime/vthread/...", "runtime/structured/...", "runtime/vsync/...", "runtime/vhttp/...", "runtime/vslog/...", "runtime/internal/..."},
 		why: "the server observes; what it demonstrates runs in a process of its own",
 	},
 	{

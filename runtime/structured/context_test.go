@@ -388,3 +388,33 @@ func TestWhateverTheScheduleIsADeadlineEndsTheScope(t *testing.T) {
 		}
 	})
 }
+
+func TestAForkWithAContextHasThatOfItsThread(t *testing.T) {
+	type key struct{}
+	why := errors.New("enough")
+	ctx := context.WithValue(t.Context(), key{}, "v")
+	err := structured.Run(ctx, "work", func(s *structured.Scope) error {
+		sub := structured.ForkContext(s, func(ctx context.Context) (any, error) {
+			if ctx != vthread.Current().Context() {
+				t.Error("the context is another than the thread's")
+			}
+			return ctx.Value(key{}), nil
+		})
+		begun := make(chan struct{})
+		s.ForkContext(func(ctx context.Context) error {
+			close(begun)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		<-begun
+		s.Cancel(why)
+		err := s.Join()
+		if v, subErr := sub.Get(); v != "v" && subErr == nil {
+			t.Errorf("the value in the context is %v", v)
+		}
+		return err
+	})
+	if !errors.Is(err, why) {
+		t.Errorf("Run returns %v, want what the scope was cancelled with", err)
+	}
+}

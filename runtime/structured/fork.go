@@ -1,6 +1,7 @@
 package structured
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -26,6 +27,15 @@ func (s *Scope) ForkNamed(name string, f func() error) *vthread.Thread {
 	return a.Thread()
 }
 
+// ForkContext is [Scope.Fork] for a function that takes the context of its thread, [vthread.Thread.Context], which ends when the scope is
+// cancelled, and has the values of [Scope.Context].
+func (s *Scope) ForkContext(f func(ctx context.Context) error) *vthread.Thread {
+	if f == nil {
+		panic("structured: nil function")
+	}
+	return s.Fork(func() error { return f(vthread.Current().Context()) })
+}
+
 // ForkHere is [Scope.ForkNamed] for an owner who joins the scope from now on, as [vthread.Builder.StartHere] is: a plain goroutine may
 // execute the thread itself until that first parks, yields or ends, and ForkHere blocks for as long. In a scope with a limit or a factory, or
 // with a scheduler of its own, it is ForkNamed.
@@ -41,6 +51,14 @@ func (s *Scope) ForkHere(name string, f func() error) *vthread.Thread {
 
 // Fork is [Scope.Fork] for a function with a result.
 func Fork[T any](s *Scope, f func() (T, error)) *Subtask[T] { return ForkNamed(s, "", f) }
+
+// ForkContext is [Scope.ForkContext] for a function with a result.
+func ForkContext[T any](s *Scope, f func(ctx context.Context) (T, error)) *Subtask[T] {
+	if f == nil {
+		panic("structured: nil function")
+	}
+	return Fork(s, func() (T, error) { return f(vthread.Current().Context()) })
+}
 
 // ForkNamed is [Fork] with a name for the thread.
 func ForkNamed[T any](s *Scope, name string, f func() (T, error)) *Subtask[T] {

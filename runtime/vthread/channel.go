@@ -1,6 +1,7 @@
 package vthread
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"unsafe"
@@ -15,23 +16,29 @@ var ErrClosed = errors.New("channel is closed")
 // Recv receives a value from ch. Where a plain receive would hold the carrier while it waits, here the thread parks. It returns [ErrClosed]
 // when ch is closed and empty. A nil channel has no value, ever. If the calling thread is interrupted, or was before, Recv clears the
 // interrupt status and returns [ErrInterrupted], and has received nothing. On a plain goroutine it is a plain receive.
-func Recv[T any](ch <-chan T) (T, error) {
+func Recv[T any](ch <-chan T) (T, error) { return RecvContext(context.Background(), ch) }
+
+// RecvContext is [Recv] that also returns when ctx ends, or had ended before, with its cause; then it has received nothing.
+func RecvContext[T any](ctx context.Context, ch <-chan T) (T, error) {
 	var r received[T]
-	me := sched.Current()
-	if me == nil {
-		r.value, r.open = <-ch
-		return r.result()
+	me, err := mayChoose(ctx)
+	if err != nil {
+		return r.value, err
 	}
-	sched.Point(sched.OpPoint, 0)
-	if me.TakeInterrupt() {
-		return r.value, ErrInterrupted
+	if me == nil {
+		select {
+		case r.value, r.open = <-ch:
+			return r.result()
+		case <-ctx.Done():
+			return r.value, context.Cause(ctx)
+		}
 	}
 	select {
 	case r.value, r.open = <-ch:
 		return r.result()
 	default:
 	}
-	late, err := stand(me, address(ch), func(quit <-chan struct{}) (r received[T], did bool) {
+	late, err := stand(ctx, me, address(ch), func(quit <-chan struct{}) (r received[T], did bool) {
 		select {
 		case r.value, r.open = <-ch:
 			return r, true
@@ -43,6 +50,19 @@ func Recv[T any](ch <-chan T) (T, error) {
 		return late.value, err
 	}
 	return late.result()
+}
+
+// mayChoose returns the calling thread, nil for a goroutine, if neither it nor ctx keeps it from choosing what to wait for.
+func mayChoose(ctx context.Context) (*sched.Task, error) {
+	me := sched.Current()
+	sched.Point(sched.OpPoint, 0)
+	if me != nil && me.TakeInterrupt() {
+		return nil, ErrInterrupted
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return me, nil
 }
 
 type received[T any] struct {
@@ -60,22 +80,28 @@ func (r received[T]) result() (T, error) {
 // Send sends v to ch. Where a plain send would hold the carrier while it waits, here the thread parks. It panics if ch is closed, or
 // is closed meanwhile, as a plain send does. A nil channel takes no value, ever. If the calling thread is interrupted, or was before, Send
 // clears the interrupt status and returns [ErrInterrupted], and has sent nothing; there is no other error. On a plain goroutine it is a plain send.
-func Send[T any](ch chan<- T, v T) error {
-	me := sched.Current()
-	if me == nil {
-		ch <- v
-		return nil
+func Send[T any](ch chan<- T, v T) error { return SendContext(context.Background(), ch, v) }
+
+// SendContext is [Send] that also returns when ctx ends, or had ended before, with its cause; then it has sent nothing.
+func SendContext[T any](ctx context.Context, ch chan<- T, v T) error {
+	me, err := mayChoose(ctx)
+	if err != nil {
+		return err
 	}
-	sched.Point(sched.OpPoint, 0)
-	if me.TakeInterrupt() {
-		return ErrInterrupted
+	if me == nil {
+		select {
+		case ch <- v:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 	select {
 	case ch <- v:
 		return nil
 	default:
 	}
-	_, err := stand(me, address(ch), func(quit <-chan struct{}) (_ struct{}, did bool) {
+	_, err = stand(ctx, me, address(ch), func(quit <-chan struct{}) (_ struct{}, did bool) {
 		select {
 		case ch <- v:
 			return struct{}{}, true
@@ -129,10 +155,15 @@ func Otherwise(f func()) Case {
 // [ErrInterrupted] with -1, and has neither sent nor received anything; there is no other error. It panics if there are two Otherwise, or more than
 // 65,535 cases. On a plain goroutine it is a select statement.
 func Select(cases ...Case) (index int, err error) {
-	me := sched.Current()
-	sched.Point(sched.OpPoint, 0)
-	if me != nil && me.TakeInterrupt() {
-		return -1, ErrInterrupted
+	return SelectContext(context.Background(), cases...)
+}
+
+// SelectContext is [Select] that also returns when ctx ends, or had ended before, with -1 and its cause; then it has neither sent nor
+// received anything.
+func SelectContext(ctx context.Context, cases ...Case) (index int, err error) {
+	me, err := mayChoose(ctx)
+	if err != nil {
+		return -1, err
 	}
 	ops := make([]reflect.SelectCase, len(cases), len(cases)+1)
 	waits := true
@@ -142,7 +173,12 @@ func Select(cases ...Case) (index int, err error) {
 	}
 	var s selected
 	if me == nil || !waits {
-		s.index, s.value, s.open = reflect.Select(ops)
+		if ends := ctx.Done(); ends != nil && waits {
+			ops = append(ops, OnRecv(ends, nil).op)
+		}
+		if s.index, s.value, s.open = reflect.Select(ops); s.index == len(cases) {
+			return -1, context.Cause(ctx)
+		}
 		return s.take(cases)
 	}
 	last := len(ops)
@@ -154,7 +190,7 @@ func Select(cases ...Case) (index int, err error) {
 	if len(ops) == 1 {
 		on = ops[0].Chan.Pointer()
 	}
-	s, err = stand(me, on, func(quit <-chan struct{}) (s selected, did bool) {
+	s, err = stand(ctx, me, on, func(quit <-chan struct{}) (s selected, did bool) {
 		s.index, s.value, s.open = reflect.Select(append(ops, OnRecv(quit, nil).op))
 		return s, s.index != last
 	})
@@ -196,22 +232,29 @@ type stander[T any] struct {
 	panic  any
 }
 
-// stand parks the thread me, the caller, until do has returned on another goroutine. on is the channel, 0 for several.
+// stand parks the thread me, the caller, until do has returned on another goroutine, or ctx ends. on is the channel, 0 for several.
+// What was done when the thread gave up counts all the same.
 //
 // The goroutine is made for it, and ends: see [sched.Task.Elsewhere].
-func stand[T any](me *sched.Task, on uintptr, do func(quit <-chan struct{}) (result T, did bool)) (T, error) {
+func stand[T any](ctx context.Context, me *sched.Task, on uintptr, do func(quit <-chan struct{}) (result T, did bool)) (T, error) {
 	s := &stander[T]{waiter: sched.NewWaiter(me), quit: make(chan struct{}), do: do}
 	go s.run()
 	p := sched.Pause{State: flight.StateWaiting, Reason: flight.ReasonCondition}
 	if on != 0 {
 		p.Blocker = flight.BlockCondition(on)
 	}
-	err := s.waiter.WaitWithin(sched.Limits{Interrupts: true}, p)
+	limits := sched.Limits{Interrupts: true}
+	if ctx.Done() != nil {
+		limits.Context = ctx
+	}
+	err := s.waiter.WaitWithin(limits, p)
 	if err != nil {
 		close(s.quit)
 		s.waiter.Passed()
 		if s.did || s.panic != nil {
-			_ = me.Interrupt() // it stays interrupted. It runs: nobody can refuse it
+			if err == ErrInterrupted {
+				_ = me.Interrupt() // it stays interrupted. It runs: nobody can refuse it
+			}
 			err = nil
 		}
 	}
