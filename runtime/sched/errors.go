@@ -13,6 +13,9 @@ var (
 	ErrInterrupted       = errors.New("thread was interrupted")
 )
 
+// ErrNoMore is the error of whoever takes from a channel or a queue that is closed and empty, or gives to a closed queue.
+var ErrNoMore = errors.New("vthread: closed channel or queue")
+
 // ErrGoexit is the error of what a thread was to do that has called runtime.Goexit.
 var ErrGoexit = errors.New("thread called runtime.Goexit")
 

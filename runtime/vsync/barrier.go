@@ -11,7 +11,7 @@ import (
 )
 
 // ErrBroken is returned to those who wait at a [Barrier] that somebody has left.
-var ErrBroken = errors.New("barrier is broken")
+var ErrBroken = errors.New("vsync: barrier is broken")
 
 // A Barrier is where a number of parties wait for each other, round after round. NewBarrier makes it.
 //

@@ -2,7 +2,6 @@ package vsync
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"sync/atomic"
 	"time"
@@ -12,8 +11,8 @@ import (
 	"github.com/vtscope/vtscope/runtime/sched"
 )
 
-// ErrClosed is returned for what a closed [Queue] does not do any more.
-var ErrClosed = errors.New("queue is closed")
+// ErrClosed is returned for what a closed [Queue] does not do any more. It is that of package vthread.
+var ErrClosed = sched.ErrNoMore
 
 // A Queue passes elements from those who put to those who take, first in, first out; who waits for longest is served first. Its zero value is
 // open and has no bound.

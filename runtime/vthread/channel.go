@@ -2,7 +2,6 @@ package vthread
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"unsafe"
 
@@ -10,8 +9,8 @@ import (
 	"github.com/vtscope/vtscope/runtime/sched"
 )
 
-// ErrClosed is the error of [Recv] when the channel is closed and empty.
-var ErrClosed = errors.New("channel is closed")
+// ErrClosed is the error of [Recv] when the channel is closed and empty, and of the queues of package vsync.
+var ErrClosed = sched.ErrNoMore
 
 // Recv receives a value from ch. Where a plain receive would hold the carrier while it waits, here the thread parks. It returns [ErrClosed]
 // when ch is closed and empty. A nil channel has no value, ever. If the calling thread is interrupted, or was before, Recv clears the

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/vtscope/vtscope/runtime/flight"
 	"github.com/vtscope/vtscope/runtime/sched"
@@ -14,8 +13,8 @@ import (
 
 // Errors of executors; test for them with errors.Is.
 var (
-	ErrShutdown = errors.New("executor was shut down")
-	ErrNoTasks  = errors.New("no tasks")
+	ErrShutdown = errors.New("vthread: executor was shut down")
+	ErrNoTasks  = errors.New("vthread: no tasks")
 )
 
 // An Executor executes each task on a new thread of its own. There is no queue: what was submitted, runs. It is safe for concurrent use.
@@ -125,11 +124,11 @@ func (e *Executor) start(b Builder, f func()) (*Thread, error) {
 
 func hasEnded(t *Thread) bool { return t.task.Done() }
 
-// InvokeAll submits all tasks, waits until all are done, and returns their futures, in the order of the tasks, with a nil error whatever
+// RunAll submits all tasks, waits until all are done, and returns their futures, in the order of the tasks, with a nil error whatever
 // the tasks return. If ctx ends before, or the calling thread is interrupted, it cancels those that are not done, and returns the
 // context's cause or [ErrInterrupted] beside the futures, which are all done then. If a task cannot be submitted, those before are cancelled,
-// and it returns no futures, and the error of [Submit].
-func InvokeAll[T any](ctx context.Context, e *Executor, tasks ...func() (T, error)) ([]*Future[T], error) {
+// and it returns no futures, and the error of [Submit]. It is the JDK's invokeAll.
+func RunAll[T any](ctx context.Context, e *Executor, tasks ...func() (T, error)) ([]*Future[T], error) {
 	check(tasks)
 	futures := make([]*Future[T], 0, len(tasks))
 	defer func() {
@@ -152,15 +151,15 @@ func InvokeAll[T any](ctx context.Context, e *Executor, tasks ...func() (T, erro
 	return futures, nil
 }
 
-// InvokeAny submits the tasks and returns the value of the first that succeeds; the others are cancelled, and not waited for. If none succeeds, it
+// RunAny submits the tasks and returns the value of the first that succeeds; the others are cancelled, and not waited for. If none succeeds, it
 // returns the errors of all, joined in the order of the tasks; a task that panics or calls runtime.Goexit has failed. If ctx ends before, or the
 // calling thread is interrupted, all are cancelled, and the error is the context's cause or [ErrInterrupted]. Without tasks it is
-// [ErrNoTasks], and if one cannot be submitted and none has succeeded yet, that of [Submit].
-func InvokeAny[T any](ctx context.Context, e *Executor, tasks ...func() (T, error)) (T, error) {
+// [ErrNoTasks], and if one cannot be submitted and none has succeeded yet, that of [Submit]. It is the JDK's invokeAny.
+func RunAny[T any](ctx context.Context, e *Executor, tasks ...func() (T, error)) (T, error) {
 	check(tasks)
 	var none T
 	if len(tasks) == 0 {
-		return none, fmt.Errorf("vthread: invoke any: %w", ErrNoTasks)
+		return none, ErrNoTasks
 	}
 	var first Promise[T]
 	var failed struct {
@@ -216,8 +215,8 @@ func (e *Executor) Shutdown() {
 	e.shut.settle(Succeeded, true, nil)
 }
 
-// ShutdownNow is [Executor.Shutdown] that also interrupts the threads of all tasks. There are never tasks that have no thread yet, so there are none to return.
-func (e *Executor) ShutdownNow() {
+// Cancel is [Executor.Shutdown] that also interrupts the threads of all tasks: the JDK's shutdownNow, but that there are never tasks without a thread to return.
+func (e *Executor) Cancel() {
 	e.Shutdown()
 	for _, t := range e.Threads() {
 		_ = t.Interrupt() // refused by its scheduler, the thread stays parked; the status is set
@@ -239,28 +238,9 @@ func (e *Executor) IsShutdown() bool { return e.shut.Done() }
 // IsTerminated reports whether the executor was shut down and all its threads have ended.
 func (e *Executor) IsTerminated() bool { return e.IsShutdown() && len(e.Threads()) == 0 }
 
-// AwaitTermination waits until the executor is terminated, for at most d, and tells whether it is: false, without an error, when the time was
-// over. If it is not, and the calling thread is interrupted, or was before, it clears the interrupt status and returns [ErrInterrupted]. A
-// thread parks, a goroutine blocks.
-func (e *Executor) AwaitTermination(d time.Duration) (terminated bool, err error) {
-	end := time.Now().Add(d)
-	switch _, err := e.shut.GetFor(d); err {
-	case nil:
-	case ErrTimeout:
-		return false, nil
-	default:
-		return false, err
-	}
-	for _, t := range e.Threads() {
-		if ended, err := t.JoinFor(time.Until(end)); !ended {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// Wait waits until the executor is terminated: it returns nil then, the cause of ctx when that ends before, and [ErrInterrupted] as
-// [Executor.AwaitTermination] does.
+// Wait waits until the executor is terminated: it returns nil then, also where that was so before, or the cause of ctx when that ends first. If the
+// calling thread is interrupted while it waits, or was before, Wait clears the interrupt status and returns [ErrInterrupted]. A thread parks, a
+// goroutine blocks. It is the JDK's awaitTermination.
 func (e *Executor) Wait(ctx context.Context) error {
 	if _, err := e.shut.GetContext(ctx); err != nil {
 		return err
@@ -288,7 +268,7 @@ func (e *Executor) Close() error {
 		for t.Join() != nil {
 			if !interrupted {
 				interrupted = true
-				e.ShutdownNow()
+				e.Cancel()
 			}
 		}
 	}

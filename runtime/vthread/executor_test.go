@@ -81,15 +81,15 @@ func TestShutdownLetsRunningTasksGoOn(t *testing.T) {
 	})
 }
 
-// EX-02: and ShutdownNow interrupts them.
-func TestShutdownNowInterruptsTheTasks(t *testing.T) {
+// EX-02: and Cancel interrupts them.
+func TestCancelInterruptsTheTasks(t *testing.T) {
 	byEverybody(t, func(t *testing.T, b vthread.Builder) {
 		e := vthread.NewExecutor(b)
 		f, err := vthread.Submit(e, func() (int, error) { return 0, vthread.Sleep(time.Hour) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.ShutdownNow()
+		e.Cancel()
 		if _, err := f.Get(); err != vthread.ErrInterrupted {
 			t.Errorf("got %v, want an interrupt", err)
 		}
@@ -171,7 +171,7 @@ func TestATaskThatClosesItsExecutorIsToldSo(t *testing.T) {
 }
 
 // EX-05: before the shutdown, after it while tasks run, and after the end.
-func TestAwaitTermination(t *testing.T) {
+func TestWhoWaitsForAnExecutorIsToldItsEnd(t *testing.T) {
 	byEverybody(t, func(t *testing.T, b vthread.Builder) {
 		e := vthread.NewExecutor(b)
 		var release vthread.Promise[int]
@@ -180,8 +180,10 @@ func TestAwaitTermination(t *testing.T) {
 		}
 		await := func(when string, d time.Duration, want bool) {
 			t.Helper()
-			if got, err := e.AwaitTermination(d); got != want || err != nil {
-				t.Errorf("%s: got %v, %v, want %v", when, got, err, want)
+			ctx, cancel := context.WithTimeout(context.Background(), d)
+			defer cancel()
+			if err := e.Wait(ctx); (err == nil) != want || err != nil && err != context.DeadlineExceeded {
+				t.Errorf("%s: got %v, want the end: %v", when, err, want)
 			}
 		}
 		await("before the shutdown", time.Millisecond, false)
@@ -196,10 +198,6 @@ func TestAwaitTermination(t *testing.T) {
 			me := vthread.Current()
 			if me == nil {
 				return
-			}
-			me.Interrupt()
-			if ended, err := e.AwaitTermination(time.Hour); ended || err != vthread.ErrInterrupted || vthread.Interrupted() {
-				t.Errorf("interrupted: got %v, %v", ended, err)
 			}
 			me.Interrupt()
 			if err := e.Wait(context.Background()); err != vthread.ErrInterrupted || vthread.Interrupted() {
@@ -241,10 +239,10 @@ func TestSubmitAfterShutdownIsRefused(t *testing.T) {
 			if f, err := vthread.Submit(e, task); f != nil || !errors.Is(err, vthread.ErrShutdown) {
 				t.Errorf("submit: got %v, %v", f, err)
 			}
-			if f, err := vthread.InvokeAll(context.Background(), e, task); f != nil || !errors.Is(err, vthread.ErrShutdown) {
+			if f, err := vthread.RunAll(context.Background(), e, task); f != nil || !errors.Is(err, vthread.ErrShutdown) {
 				t.Errorf("invoke all: got %v, %v", f, err)
 			}
-			if _, err := vthread.InvokeAny(context.Background(), e, task); !errors.Is(err, vthread.ErrShutdown) {
+			if _, err := vthread.RunAny(context.Background(), e, task); !errors.Is(err, vthread.ErrShutdown) {
 				t.Errorf("invoke any: got %v", err)
 			}
 		}
@@ -256,9 +254,9 @@ func TestNilTasksPanic(t *testing.T) {
 	e := vthread.NewExecutor(vthread.Builder{})
 	task := func() (int, error) { t.Error("it ran"); return 0, nil }
 	for what, f := range map[string]func(){
-		"submit":     func() { vthread.Submit[int](e, nil) },
-		"invoke all": func() { vthread.InvokeAll(context.Background(), e, task, nil) },
-		"invoke any": func() { vthread.InvokeAny(context.Background(), e, task, nil) },
+		"submit":  func() { vthread.Submit[int](e, nil) },
+		"run all": func() { vthread.RunAll(context.Background(), e, task, nil) },
+		"run any": func() { vthread.RunAny(context.Background(), e, task, nil) },
 	} {
 		func() {
 			defer func() {
@@ -280,7 +278,7 @@ func TestTheRefusalOfTheSchedulerComesOutOfSubmit(t *testing.T) {
 	closed(t, e)
 }
 
-func TestInvokeAllReturnsTheFuturesInTheOrderOfTheTasks(t *testing.T) {
+func TestRunAllReturnsTheFuturesInTheOrderOfTheTasks(t *testing.T) {
 	byEverybody(t, func(t *testing.T, b vthread.Builder) {
 		e := vthread.NewExecutor(b)
 		var tasks []func() (int, error)
@@ -293,7 +291,7 @@ func TestInvokeAllReturnsTheFuturesInTheOrderOfTheTasks(t *testing.T) {
 				return i, nil
 			})
 		}
-		futures, err := vthread.InvokeAll(context.Background(), e, tasks...)
+		futures, err := vthread.RunAll(context.Background(), e, tasks...)
 		if err != nil || len(futures) != 20 {
 			t.Fatalf("%d futures, %v", len(futures), err)
 		}
@@ -307,14 +305,14 @@ func TestInvokeAllReturnsTheFuturesInTheOrderOfTheTasks(t *testing.T) {
 				t.Errorf("task %d: got %d, %v", i, v, err)
 			}
 		}
-		if futures, err := vthread.InvokeAll[int](context.Background(), e); len(futures) != 0 || err != nil {
+		if futures, err := vthread.RunAll[int](context.Background(), e); len(futures) != 0 || err != nil {
 			t.Errorf("no tasks: got %v, %v", futures, err)
 		}
 		closed(t, e)
 	})
 }
 
-func TestInvokeAllThatIsGivenUpCancelsWhatIsNotDone(t *testing.T) {
+func TestRunAllThatIsGivenUpCancelsWhatIsNotDone(t *testing.T) {
 	byEverybody(t, func(t *testing.T, b vthread.Builder) {
 		for _, interrupt := range []bool{false, true} {
 			me := vthread.Current()
@@ -336,7 +334,7 @@ func TestInvokeAllThatIsGivenUpCancelsWhatIsNotDone(t *testing.T) {
 			if interrupt {
 				want = vthread.ErrInterrupted
 			}
-			futures, err := vthread.InvokeAll(ctx, e, quick, last)
+			futures, err := vthread.RunAll(ctx, e, quick, last)
 			if err != want || vthread.Interrupted() {
 				t.Errorf("got %v, want %v", err, want)
 			}
@@ -349,7 +347,7 @@ func TestInvokeAllThatIsGivenUpCancelsWhatIsNotDone(t *testing.T) {
 	})
 }
 
-func TestInvokeAnyReturnsTheFirstSuccessAndInterruptsTheOthers(t *testing.T) {
+func TestRunAnyReturnsTheFirstSuccessAndInterruptsTheOthers(t *testing.T) {
 	byEverybody(t, func(t *testing.T, b vthread.Builder) {
 		e := vthread.NewExecutor(b)
 		var interrupted atomic.Int32
@@ -360,7 +358,7 @@ func TestInvokeAnyReturnsTheFirstSuccessAndInterruptsTheOthers(t *testing.T) {
 			}
 			return 0, err
 		}
-		v, err := vthread.InvokeAny(context.Background(), e, slow,
+		v, err := vthread.RunAny(context.Background(), e, slow,
 			func() (int, error) { return 0, errBoom },
 			func() (int, error) { vthread.Sleep(time.Millisecond); return 5, nil },
 			slow)
@@ -374,11 +372,11 @@ func TestInvokeAnyReturnsTheFirstSuccessAndInterruptsTheOthers(t *testing.T) {
 	})
 }
 
-func TestInvokeAnyWithoutASuccessJoinsAllErrors(t *testing.T) {
+func TestRunAnyWithoutASuccessJoinsAllErrors(t *testing.T) {
 	byEverybody(t, func(t *testing.T, b vthread.Builder) {
 		e := vthread.NewExecutor(b)
 		errLast := errors.New("last")
-		_, err := vthread.InvokeAny(context.Background(), e,
+		_, err := vthread.RunAny(context.Background(), e,
 			func() (int, error) { vthread.Sleep(time.Millisecond); return 0, errBoom },
 			func() (int, error) { panic("guilty") },
 			func() (int, error) { runtime.Goexit(); return 0, nil },
@@ -390,7 +388,7 @@ func TestInvokeAnyWithoutASuccessJoinsAllErrors(t *testing.T) {
 		if text := err.Error(); strings.Index(text, "boom") > strings.Index(text, "last") {
 			t.Errorf("got %s, want the tasks' order", text)
 		}
-		if _, err := vthread.InvokeAny[int](context.Background(), e); !errors.Is(err, vthread.ErrNoTasks) {
+		if _, err := vthread.RunAny[int](context.Background(), e); !errors.Is(err, vthread.ErrNoTasks) {
 			t.Errorf("no tasks: got %v", err)
 		}
 		closed(t, e)
@@ -407,9 +405,9 @@ func (eager) Execute(t *sched.Task) error {
 	return nil
 }
 
-func TestInvokeAnyStartsNoTasksAfterASuccess(t *testing.T) {
+func TestRunAnyStartsNoTasksAfterASuccess(t *testing.T) {
 	e := vthread.NewExecutor(vthread.Builder{Scheduler: eager{}})
-	v, err := vthread.InvokeAny(context.Background(), e,
+	v, err := vthread.RunAny(context.Background(), e,
 		func() (int, error) { return 0, errBoom },
 		func() (int, error) { return 2, nil },
 		func() (int, error) { t.Error("the third was started"); return 3, nil })
@@ -419,18 +417,18 @@ func TestInvokeAnyStartsNoTasksAfterASuccess(t *testing.T) {
 	closed(t, e)
 }
 
-func TestInvokeAnyThatIsGivenUpInterruptsAll(t *testing.T) {
+func TestRunAnyThatIsGivenUpInterruptsAll(t *testing.T) {
 	byEverybody(t, func(t *testing.T, b vthread.Builder) {
 		e := vthread.NewExecutor(b)
 		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Millisecond, errBoom)
 		defer cancel()
 		slow := func() (int, error) { return 0, vthread.Sleep(time.Hour) }
-		if _, err := vthread.InvokeAny(ctx, e, slow, slow); err != errBoom {
+		if _, err := vthread.RunAny(ctx, e, slow, slow); err != errBoom {
 			t.Errorf("got %v, want the context's cause", err)
 		}
 		if me := vthread.Current(); me != nil {
 			me.Interrupt()
-			if _, err := vthread.InvokeAny(context.Background(), e, slow, slow); err != vthread.ErrInterrupted {
+			if _, err := vthread.RunAny(context.Background(), e, slow, slow); err != vthread.ErrInterrupted {
 				t.Errorf("interrupted: got %v", err)
 			}
 		}
@@ -517,7 +515,7 @@ func TestExecutorsWorkInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := vthread.NewExecutor(vthread.Builder{})
 		begin := time.Now()
-		futures, err := vthread.InvokeAll(context.Background(), e,
+		futures, err := vthread.RunAll(context.Background(), e,
 			func() (int, error) { vthread.Sleep(time.Hour); return 1, nil },
 			func() (int, error) { time.Sleep(time.Minute); return 2, nil })
 		if err != nil {
@@ -554,10 +552,10 @@ func ExampleExecutor() {
 	// Output: hello <nil>
 }
 
-func ExampleInvokeAny() {
+func ExampleRunAny() {
 	e := vthread.NewExecutor(vthread.Builder{})
 	defer e.Close()
-	fmt.Println(vthread.InvokeAny(context.Background(), e,
+	fmt.Println(vthread.RunAny(context.Background(), e,
 		func() (string, error) { return "slow mirror", vthread.Sleep(time.Minute) },
 		func() (string, error) { return "fast mirror", nil }))
 	// Output: fast mirror <nil>

@@ -302,7 +302,7 @@ var primitives = map[string]func(){
 			}
 		}
 		a, b := vthread.Start(submit), vthread.Start(submit)
-		c := vthread.Start(e.ShutdownNow)
+		c := vthread.Start(e.Cancel)
 		e.Close()
 		a.Join()
 		b.Join()
@@ -314,7 +314,7 @@ var primitives = map[string]func(){
 	"the first of several": func() {
 		e := vthread.NewExecutor(vthread.Builder{})
 		defer e.Close()
-		v, err := vthread.InvokeAny(context.Background(), e,
+		v, err := vthread.RunAny(context.Background(), e,
 			func() (int, error) { return 1, vthread.Sleep(time.Hour) },
 			func() (int, error) { return 2, vthread.Sleep(time.Minute) })
 		if v != 2 || err != nil {
