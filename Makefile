@@ -20,6 +20,8 @@
 #   make ui-replay               the page over what was recorded in FILE, without a process
 #   make skips                   list the tests that may be skipped, and why
 #   make nightly                 what takes too long for CI
+#   make api                     write docs/api.txt; fail if a stable name of the last release is gone, and untold
+#   make release                 build the archives of a release twice, compare, and leave them in release
 #   make backends                of that the tests with servers of others: collector, VictoriaMetrics, Jaeger
 #   make clean                   remove what was built
 
@@ -45,7 +47,7 @@ modules := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path '
 nightly_modules := $(addprefix ./fixtures/backends/,collector victoriametrics jaeger)
 nested := $(filter-out . ./internal/tools $(nightly_modules) $(addsuffix /%,$(nightly_modules)),$(modules))
 
-.PHONY: help build run test check conformance attacks stress stress-stalled no-async-preempt bench bench-check compare ui ui-dev ui-record ui-replay skips nightly backends clean
+.PHONY: help build run test check conformance attacks stress stress-stalled no-async-preempt bench bench-check compare ui ui-dev ui-record ui-replay skips nightly backends api release clean
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -72,6 +74,20 @@ $(programs:%=bin/%): bin/%:
 run: build
 	@echo 'the commands are in bin; in another terminal: export PATH="$(CURDIR)/bin:$$PATH"'
 	@exec bin/vtserve --demo
+
+# The last release is the newest tag; without one there is nothing to break.
+api:
+	@$(GO) generate ./internal/apidoc
+	@tag=$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || true); \
+	if [ -n "$$tag" ]; then \
+		old=$$(mktemp); trap 'rm -f "$$old"' EXIT; git show "$$tag:docs/api.txt" >"$$old"; \
+		$(GO) run ./internal/apidoc -breaks "$$old" docs/api.txt CHANGELOG.md; \
+	else \
+		echo "no release so far: nothing to compare docs/api.txt with"; \
+	fi
+
+release:
+	@$(GO) run ./internal/release -twice
 
 # --- test ---
 
@@ -305,4 +321,4 @@ backends:
 	@for m in $(nightly_modules); do (cd $$m && $(GO) vet . && nice -n 10 $(GO) test -count=1 -timeout 40m -v .) || exit; done
 
 clean:
-	@rm -rf bin build
+	@rm -rf bin build release
