@@ -15,6 +15,7 @@ import (
 	"github.com/vtscope/vtscope/agent/access"
 	"github.com/vtscope/vtscope/agent/trigger"
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/goroutines"
 	"github.com/vtscope/vtscope/incident"
 	"github.com/vtscope/vtscope/recording"
 	"github.com/vtscope/vtscope/runtime/flight"
@@ -40,6 +41,9 @@ type Options struct {
 	// Goroutines follows all Go programs of this user that have no recorder, too: their goroutines, which it
 	// reads in their memory. The looks at each take at most 1.5 % of a processor. On Linux.
 	Goroutines bool
+
+	// Scopes says what the scopes of goroutines are. "": who made them.
+	Scopes goroutines.ScopeBy
 
 	MaxGroups int // groups of threads that a snapshot keeps, more are only counted; 0: 5,000
 	// Above these, of the process that the agent is in, it does without one thing after the other, and says so: [Cost]. 0: no limit.
@@ -112,6 +116,9 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("agent: %v of a processor: negative", o.MaxCPU)
 	case o.Clients < 0:
 		return o, fmt.Errorf("agent: %d clients: negative", o.Clients)
+	}
+	if o.Scopes = cmp.Or(o.Scopes, goroutines.ScopeBys[0]); !slices.Contains(goroutines.ScopeBys, o.Scopes) {
+		return o, fmt.Errorf("agent: scopes %q: not one of %v", o.Scopes, goroutines.ScopeBys)
 	}
 	if len(o.Rules) > 0 && o.Incidents == nil {
 		return o, errors.New("agent: rules, and nowhere to keep incidents")

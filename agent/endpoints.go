@@ -80,7 +80,7 @@ func (k *asked) process() flight.Process {
 // look asks the program. Where it does not answer, the source says so.
 func (k *asked) look() dump.Source {
 	began := time.Now()
-	d, err := k.Client.Read(k.agent.ctx, goroutines.Options{Name: k.Name, Status: dump.StatusRunning})
+	d, err := k.Client.Read(k.agent.ctx, goroutines.Options{Name: k.Name, Status: dump.StatusRunning, Scopes: k.agent.options.Scopes})
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.mu.took, k.mu.problem = time.Since(began), err

@@ -163,7 +163,7 @@ func (a *Agent) refusedLately(key string, own bool) bool {
 }
 
 func newPlainFollower(a *Agent, pid int, key string) (*follower, error) {
-	src, err := procmem.AttachGo(pid, procmem.GoroutineOptions{})
+	src, err := procmem.AttachGo(pid, procmem.GoroutineOptions{Scopes: a.options.Scopes})
 	if err != nil {
 		return nil, err
 	}

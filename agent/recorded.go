@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/goroutines"
 	"github.com/vtscope/vtscope/dump/source"
 	"github.com/vtscope/vtscope/incident"
 	"github.com/vtscope/vtscope/internal/plainfile"
@@ -50,7 +51,7 @@ type past struct {
 }
 
 // openRecorded opens a file.
-func openRecorded(path string) (*past, error) {
+func openRecorded(path string, scopes goroutines.ScopeBy) (*past, error) {
 	f, err := plainfile.Open(path)
 	if err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func openRecorded(path string) (*past, error) {
 		}
 	case source.Is(path):
 		var opened source.Source
-		if opened, err = source.Open(path, source.Options{}); err == nil {
+		if opened, err = source.Open(path, source.Options{Scopes: scopes}); err == nil {
 			r.moment, r.opened = dump.Looked(opened), opened
 		} else if !strings.Contains(err.Error(), path) {
 			err = fmt.Errorf("%s: %w", path, err)
@@ -190,7 +191,7 @@ func (r *past) document(part, format string) ([]byte, error) {
 
 // addRecorded makes the process of a file one of those that are shown.
 func (a *Agent) addRecorded(path string) error {
-	r, err := openRecorded(path)
+	r, err := openRecorded(path, a.options.Scopes)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}

@@ -32,7 +32,7 @@ func (f *follower) drawLine() {
 
 // readLine reads all of a recording, for no longer than longestLine.
 func (f *follower) readLine(ctx context.Context) (err error) {
-	again, err := openRecorded(f.past.path) // a file has one reader at a time, and pages ask for moments meanwhile
+	again, err := openRecorded(f.past.path, f.agent.options.Scopes) // a file has one reader at a time, and pages ask for moments meanwhile
 	if err != nil {
 		return err
 	}

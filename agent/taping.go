@@ -131,7 +131,7 @@ func (a *Agent) serveTape(w http.ResponseWriter, r *http.Request, q *ask) error 
 	if f.past == nil {
 		return refusal{http.StatusConflict, "this is a process, and no recording", "POST, which records it"}
 	}
-	past, err := openRecorded(f.past.path) // one of its own: those who look at the page need not wait
+	past, err := openRecorded(f.past.path, f.agent.options.Scopes) // one of its own: those who look at the page need not wait
 	if err != nil {
 		return err
 	}

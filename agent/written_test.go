@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vtscope/vtscope/dump/goroutines"
 )
 
 const printed = `SIGQUIT: quit
@@ -82,5 +84,16 @@ func TestAFileOfNoUseIsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
+	}
+}
+
+func TestScopesOfGoroutinesAreWhatTheOptionsSay(t *testing.T) {
+	a := start(t, Options{NoLocal: true, Files: []string{writeFile(t, "crash.log", printed)}, Scopes: goroutines.ByPackage})
+	s := shown(t, a).snapshot
+	if len(s.Scopes) != 2 || s.Scopes[1].Name != "main" || s.Scopes[1].Own != 2 {
+		t.Errorf("got scopes %+v, want package main with both", s.Scopes)
+	}
+	if _, err := New(Options{NoLocal: true, Scopes: "mood"}); err == nil || !strings.Contains(err.Error(), "not one of [created labels package]") {
+		t.Errorf("scopes by mood: %v", err)
 	}
 }

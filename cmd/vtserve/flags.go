@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/vtscope/vtscope/agent/access"
 	"github.com/vtscope/vtscope/agent/trigger"
 	"github.com/vtscope/vtscope/dump"
+	"github.com/vtscope/vtscope/dump/goroutines"
 	"github.com/vtscope/vtscope/internal/cli"
 	"github.com/vtscope/vtscope/tracing/otel"
 )
@@ -25,6 +27,7 @@ type settings struct {
 	sources
 	local      bool // beside files and other agents too
 	goroutines bool // of all Go programs
+	scopes     goroutines.ScopeBy
 
 	incidents string // directory
 	marks     string // file
@@ -140,6 +143,13 @@ var flags = []flagRow{
 	}},
 	{"goroutines", "", "follow the goroutines of all other Go programs of this user too, which are read in their memory, unchanged and without a pause; on Linux", func(s *settings, v string) error {
 		s.goroutines = v == "true"
+		return nil
+	}},
+	{"scopes", "BY", "what the scopes of goroutines are: the go statements that made them (created, the default), labels of the profiler (labels), or the packages of their functions (package)", func(s *settings, v string) error {
+		s.scopes = goroutines.ScopeBy(v)
+		if !slices.Contains(goroutines.ScopeBys, s.scopes) {
+			return fmt.Errorf("not one of %v", goroutines.ScopeBys)
+		}
 		return nil
 	}},
 	{"local", "", "with --connect, --pprof or a FILE: follow the processes of this machine too", func(s *settings, v string) error {

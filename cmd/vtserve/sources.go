@@ -94,7 +94,7 @@ func (s *settings) checkSources() error {
 
 // options adds the sources to those of the agent. Without a pid and a demo, files and other agents are all that is shown.
 func (s *settings) show(o *agent.Options) error {
-	o.PIDs, o.Files, o.Goroutines = s.pids, s.files, s.goroutines
+	o.PIDs, o.Files, o.Goroutines, o.Scopes = s.pids, s.files, s.goroutines, s.scopes
 	o.NoLocal = len(s.files)+len(s.remotes)+len(s.pprof) > 0 && len(s.pids) == 0 && !s.demo && !s.local && !s.goroutines
 	err := s.open(o)
 	if err != nil {

@@ -116,6 +116,7 @@ func TestSourcesThatCannotBeShownAreToldWithTheNextStep(t *testing.T) {
 		{[]string{"gone.vtr"}, 2, "neither a pid nor a file"},
 		{[]string{"--connect", "box:1,colour=red"}, 2, "token-file=FILE"},
 		{[]string{"--pprof", "box:1,colour=red"}, 2, "token-file=FILE"},
+		{[]string{"--scopes", "mood"}, 2, "not one of [created labels package]"},
 		{[]string{"--pprof", "http://box:1/"}, 2, "no address of package net/http/pprof"},
 		{[]string{"http://box:1/debug/pprof/heap"}, 2, "only the profile of goroutines"},
 		{[]string{"--addr", "127.0.0.1:0", "--pprof", "http://box:1/debug/pprof/,token-file=/nowhere"}, 1, "/nowhere"},
