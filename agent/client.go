@@ -560,7 +560,7 @@ func (a *Agent) config(to access.Caller) Config {
 	c := Config{
 		Type: TypeConfig, Protocol: Protocol, Agent: About{os.Getpid(), a.started.UnixMilli()},
 		IntervalMS: int(a.options.Interval.Milliseconds()), Points: a.options.Points, Limits: limits, Orders: orderTerms(), Panels: panelNames(),
-		Caller: CallerTerm{to.Name, to.Role.String()}, Incidents: a.options.Incidents != nil, Marks: a.options.Marks != "", TraceURL: a.options.TraceURL,
+		Caller: CallerTerm{to.Name, to.Role.String()}, Incidents: a.options.Incidents != nil, Programs: a.whyNoPrograms() == nil, Marks: a.options.Marks != "", TraceURL: a.options.TraceURL,
 	}
 	for i := range filter.Fields {
 		f := &filter.Fields[i]

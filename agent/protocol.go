@@ -42,6 +42,7 @@ type Config struct {
 	Checks     []CheckTerm  `json:"checks"` // what findings are by
 	Caller     CallerTerm   `json:"caller"`
 	Incidents  bool         `json:"incidents"` // bundles are kept
+	Programs   bool         `json:"programs"`  // Go programs that are not followed can be listed, and chosen
 	TraceURL   string       `json:"traceUrl"`  // of a trace, with {trace} and maybe {span} for the ids; "": not told
 	Marks      bool         `json:"marks"`     // marks of groups are kept
 }

@@ -8,7 +8,7 @@ const every = 10_000; // milliseconds: each look at a program costs some
 
 /** Programs lists the Go programs that vtserve does not follow, and lets it follow one. */
 export function Programs({ state, show }: { state: State; show: (key: string) => void }) {
-  const page = useDocument<GoProgramList>("api/v1/programs", every);
+  const page = useDocument<GoProgramList>(state.config?.programs ? "api/v1/programs" : "", every);
   const [error, fail] = useState("");
   const operate = state.config?.caller.role === "operate";
   const follow = async (row: GoProgramRow): Promise<void> => {

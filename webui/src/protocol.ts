@@ -22,6 +22,7 @@ export interface Config {
   checks: CheckTerm[];
   caller: CallerTerm;
   incidents: boolean;
+  programs: boolean;
   traceUrl: string;
   marks: boolean;
 }
