@@ -78,7 +78,7 @@ func TestABillHasAllModulesOfAllPrograms(t *testing.T) {
 	names := map[string]string{}
 	for _, p := range got.Packages {
 		names[p.Name] = p.Version
-		if p.Name == "example.com/a/b" && (p.Refs[0].Locator != "pkg:golang/example.com/a/b@v1.2.3" || p.Checksums[0].Value[62:] != "01") {
+		if p.Name == "example.com/a/b" && (p.Refs[0].Locator != "pkg:golang/example.com/a/b@v1.2.3" || p.Comment != "go.sum has "+a.Sum) {
 			t.Errorf("got %+v", p)
 		}
 	}
@@ -87,8 +87,5 @@ func TestABillHasAllModulesOfAllPrograms(t *testing.T) {
 	}
 	if len(got.Relationships) != 2+2+3 || got.Created.Created != "2026-11-05T06:07:08Z" || got.Version != "SPDX-2.3" {
 		t.Errorf("got %+v", got)
-	}
-	if _, err := billOf("vt-1", r, []program{{"x", [32]byte{}, &debug.BuildInfo{Deps: []*debug.Module{{Path: "p", Sum: "h1:*"}}}}}); err == nil {
-		t.Error("a checksum that is none is taken")
 	}
 }

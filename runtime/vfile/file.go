@@ -18,10 +18,10 @@ import (
 
 // A File is an [os.File] for threads, with all of its methods: a thread that reads, writes, synchronizes … parks until that is done. On a plain goroutine each
 // call is that of [os.File]. Its methods may be used by several threads and goroutines at a time.
-//
-//	F1  While a ring executes an operation the descriptor is open: it is made inside of [syscall.RawConn], in which the thread parks.
-//	F2  at is held by whoever reads or writes where the file stands, or moves that.
 type File struct {
+	// F1  While a ring executes an operation the descriptor is open: it is made inside of [syscall.RawConn], in which the thread parks.
+	// F2  at is held by whoever reads or writes where the file stands, or moves that.
+
 	outer
 	raw    syscall.RawConn
 	append bool

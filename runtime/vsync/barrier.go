@@ -16,9 +16,9 @@ var ErrBroken = errors.New("vsync: barrier is broken")
 // A Barrier is where a number of parties wait for each other, round after round. NewBarrier makes it.
 //
 // When one gives up its wait the barrier is broken: all others that wait, or come, get [ErrBroken], until [Barrier.Reset].
-//
-//	B1  A round is complete when the last has come. Its waiters stay until the action has ended; those behind them belong to the next round.
 type Barrier struct {
+	// B1  A round is complete when the last has come. Its waiters stay until the action has ended; those behind them belong to the next round.
+
 	parties int
 	action  func()
 	waiters waiters // its lock guards all that follows

@@ -17,15 +17,15 @@ import (
 //
 // Who comes when it is free gets it, also while others wait: that is what makes it fast. But nobody is overtaken for longer than 1 ms: then it
 // is handed over in the order in which they came.
-//
-//	X1  word holds flags and the holder. queued tells that waiters is not empty, or all have given up. Only the fast paths change word without the lock of waiters, and only
-//	    between free and locked.
-//	X2  woken is a token that at most one has: a waiter that was taken out to try again. While there is it, Unlock wakes nobody. Who has it and
-//	    finds the lock held returns to the queue, as the first, and gives the token up; if it has waited for 1 ms, the next Unlock hands it the lock, which is
-//	    not free in between.
-//	X3  overdue tells that the lock, when it is free, is for who has the token: who has overtaken it sets the flag, after 1 ms. Who comes then queues, though the
-//	    lock is free.
 type Mutex struct {
+	// X1  word holds flags and the holder. queued tells that waiters is not empty, or all have given up. Only the fast paths change word without the lock of waiters, and only
+	//     between free and locked.
+	// X2  woken is a token that at most one has: a waiter that was taken out to try again. While there is it, Unlock wakes nobody. Who has it and
+	//     finds the lock held returns to the queue, as the first, and gives the token up; if it has waited for 1 ms, the next Unlock hands it the lock, which is
+	//     not free in between.
+	// X3  overdue tells that the lock, when it is free, is for who has the token: who has overtaken it sets the flag, after 1 ms. Who comes then queues, though the
+	//     lock is free.
+
 	word    atomic.Uint64
 	waiters waiters
 

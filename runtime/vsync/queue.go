@@ -16,10 +16,10 @@ var ErrClosed = sched.ErrNoMore
 
 // A Queue passes elements from those who put to those who take, first in, first out; who waits for longest is served first. Its zero value is
 // open and has no bound.
-//
-//	Q1  Those who wait all take, or all put: takers while there is no element, putters while there is no room.
-//	Q2  Who takes an element moves that of the first putter into its place.
 type Queue[T any] struct {
+	// Q1  Those who wait all take, or all put: takers while there is no element, putters while there is no room.
+	// Q2  Who takes an element moves that of the first putter into its place.
+
 	bound   int         // 1 + how many elements it holds; 0: any number
 	waiters waiters     // its lock guards all that follows
 	putters atomic.Bool // those who wait put; stored under the lock

@@ -13,12 +13,12 @@ import (
 
 // An RWMutex is a lock that any number of readers or one writer holds. Its zero value is unlocked. As of a sync.RWMutex, a writer that waits
 // keeps new readers out, and the readers that have come meanwhile are next after it. Among writers it is a [Mutex].
-//
-//	Y1  Who writes, or waits until the readers have left, holds writer.
-//	Y2  word holds flags and the number of readers. closed: a writer is announced, and no reader enters. waiting: readers is not empty; changed under its
-//	    lock. writing: the writer is inside.
-//	Y3  At most one waits in drain: who holds writer. The last reader that leaves a closed lock lets it in.
 type RWMutex struct {
+	// Y1  Who writes, or waits until the readers have left, holds writer.
+	// Y2  word holds flags and the number of readers. closed: a writer is announced, and no reader enters. waiting: readers is not empty; changed under its
+	//     lock. writing: the writer is inside.
+	// Y3  At most one waits in drain: who holds writer. The last reader that leaves a closed lock lets it in.
+
 	writer  Mutex
 	word    atomic.Uint64
 	readers waiters // that wait until the lock is open

@@ -15,11 +15,11 @@ import (
 //
 // A fair one, which [NewSemaphore] makes, gives permits in the order in which they were asked for: who wants many keeps those back who came later and
 // want few. An unfair one gives them to whoever comes, or waits, and for whom there are enough: so who wants many may wait forever.
-//
-//	Z1  word holds the free permits, above a flag that waiters is not empty, or somebody is about to call grant. The flag changes under the lock of waiters.
-//	Z2  In a fair one nobody takes permits while the flag is set, but those to whom grant gives them.
-//	Z3  Nobody waits for whom there are enough permits: in a fair one as the first, in an unfair one at all. Whoever changes that calls grant.
 type Semaphore struct {
+	// Z1  word holds the free permits, above a flag that waiters is not empty, or somebody is about to call grant. The flag changes under the lock of waiters.
+	// Z2  In a fair one nobody takes permits while the flag is set, but those to whom grant gives them.
+	// Z3  Nobody waits for whom there are enough permits: in a fair one as the first, in an unfair one at all. Whoever changes that calls grant.
+
 	size    int64
 	unfair  bool
 	word    atomic.Int64
