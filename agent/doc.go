@@ -30,7 +30,7 @@
 //
 // # Where to start reading
 //
-// agent.go owns the processes, follower.go follows one, goroutines.go one without a recorder, view.go turns what a follower saw into the rows of
+// agent.go owns the processes, follower.go follows one, goroutines.go one without a recorder, endpoints.go one that is asked for its profile, view.go turns what a follower saw into the rows of
 // protocol.go, with schedulers.go and survey.go for what is about schedulers, client.go sends them; panels.go is the table of what frames carry, part.go
 // encodes it once for all clients and as deltas, filters.go shares filtered snapshots; cost.go measures what all that costs, and thrift.go says what is left
 // out when it is too much. triggers.go takes incident bundles. routes.go is the outside, with params.go, formats.go, api.go and openapi.go; handler.go is the

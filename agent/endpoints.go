@@ -29,7 +29,6 @@ var endpointPause = 5 * time.Second
 type asked struct {
 	Endpoint
 	agent *Agent
-	since time.Time
 
 	mu struct {
 		sync.Mutex
@@ -41,9 +40,9 @@ type asked struct {
 
 // followEndpoint begins to ask a program.
 func (a *Agent) followEndpoint(e Endpoint) {
-	k := &asked{Endpoint: e, agent: a, since: time.Now()}
+	k := &asked{Endpoint: e, agent: a}
 	p := &plain{process: k.process, look: k.look}
-	blank := roster.New(k.process(), k.since)
+	blank := roster.New(k.process(), time.Now())
 	f := a.newPlain("pprof:"+e.Name, e.Name, p, blank, func() error { e.Client.Close(); return nil })
 	f.asked = k
 	a.start(f)
@@ -74,7 +73,7 @@ func (k *asked) process() flight.Process {
 	if k.mu.program != "" {
 		name = k.mu.program + " at " + k.Name
 	}
-	return flight.Process{Program: name, Exe: k.mu.exe, Status: flight.StatusRunning, Start: k.since, LastSeen: time.Now()}
+	return flight.Process{Program: name, Exe: k.mu.exe, Status: flight.StatusRunning, LastSeen: time.Now()}
 }
 
 // look asks the program. Where it does not answer, the source says so.

@@ -238,7 +238,7 @@ type ProcessRow struct {
 	Address string `json:"address"` // of package net/http/pprof, where it is asked; "": it is not
 	Status  string `json:"status"`  // running, stopped, ended, gone, unknown, recorded or unreachable
 	Ending  string `json:"ending"`  // of one that is gone: how it ended; "": that is not known
-	Started int64  `json:"started"`
+	Started int64  `json:"started"` // 0: not known
 	Gone    int64  `json:"gone"` // when it ended, as near as is known; 0 while it lives
 	Threads int    `json:"threads"`
 	Host    string `json:"host"`  // name of the remote agent that follows it; "": this one

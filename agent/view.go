@@ -56,8 +56,11 @@ func (f *follower) newView(p flight.Process) *view {
 		made: time.Now(), cost: f.cost, filtered: f.filtered, shelf: &shelf{},
 		row: ProcessRow{
 			Key: f.key, PID: p.PID, Program: p.Program, Status: p.Status.String(),
-			Started: p.Start.UnixMilli(), Threads: p.Threads,
+			Threads: p.Threads,
 		},
+	}
+	if !p.Start.IsZero() {
+		v.row.Started = p.Start.UnixMilli()
 	}
 	if isGone(p) {
 		v.row.Gone, v.row.Ending = p.LastSeen.UnixMilli(), p.Ending.String()

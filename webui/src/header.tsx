@@ -66,14 +66,14 @@ export function Header({ state, pick, filter }: HeaderProps) {
         <Age />
         {figures && (
           <>
-            <span class="total" title={`${threads()} that have not ended, in ${count(process.scopeCount)} ${process.scopeCount === 1 ? "scope" : "scopes"}\n${process.exe}\n${process.goVersion}, started ${clock(process.started)}`}>
+            <span class="total" title={`${threads()} that have not ended, in ${count(process.scopeCount)} ${process.scopeCount === 1 ? "scope" : "scopes"}\n${process.exe}\n${process.goVersion}${process.started ? `, started ${clock(process.started)}` : ""}`}>
               <b id="threads">{count(process.threads)}</b> {threads(process.threads)}{" "}
               <span class="in">
                 in <b>{count(process.scopeCount)}</b> {process.scopeCount === 1 ? "scope" : "scopes"}
               </span>
             </span>
             <span class="dim since" title={process.exe}>
-              {process.goVersion} · started {clock(process.started)}
+              {[process.goVersion, process.started ? `started ${clock(process.started)}` : ""].filter(Boolean).join(" · ")}
             </span>
           </>
         )}

@@ -187,7 +187,7 @@ const columns: Column[] = [
 function Status({ row }: { row: OverviewRow }) {
   const bad = row.status === "gone" || row.status === "stopped";
   return (
-    <span class={bad ? "bad" : row.gone ? "dim" : ""} title={row.problem || `started ${clock(row.started)}`}>
+    <span class={bad ? "bad" : row.gone ? "dim" : ""} title={row.problem || (row.started ? `started ${clock(row.started)}` : "")}>
       {row.status}
       {row.gone > 0 && ` ${clock(row.gone)}`}
       {row.problem && " ▲"}
