@@ -239,7 +239,7 @@ type ProcessRow struct {
 	Status  string `json:"status"`  // running, stopped, ended, gone, unknown, recorded or unreachable
 	Ending  string `json:"ending"`  // of one that is gone: how it ended; "": that is not known
 	Started int64  `json:"started"` // 0: not known
-	Gone    int64  `json:"gone"` // when it ended, as near as is known; 0 while it lives
+	Gone    int64  `json:"gone"`    // when it ended, as near as is known; 0 while it lives
 	Threads int    `json:"threads"`
 	Host    string `json:"host"`  // name of the remote agent that follows it; "": this one
 	Heard   int64  `json:"heard"` // of an unreachable one: when its agent was heard last, 0 never
