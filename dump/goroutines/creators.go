@@ -43,7 +43,11 @@ type Creators struct {
 	// By scope.
 	sites []uint64
 	above []flight.ScopeIndex
+	depth []int
 }
+
+// deepest is how deep the tree is. What is further down is in the last scope: nobody reads a tree so deep, and a dump may lie.
+const deepest = 100
 
 // NewCreators returns the tree of n goroutines, below the scope root of a roster. birth tells of each, and they
 // are sorted by their ids; name names a go statement, "" if that cannot be done.
@@ -93,14 +97,21 @@ func (t *Creators) below(above flight.ScopeIndex, statement uint64) flight.Scope
 			return at
 		}
 	}
+	depth := 1
+	if int(above) < len(t.depth) {
+		depth += t.depth[above]
+	}
+	if depth > deepest {
+		return above
+	}
 	at := t.out.Scope(above, name)
 	if at == above {
 		return above // there is no room for more scopes
 	}
 	for int(at) >= len(t.sites) {
-		t.sites, t.above = append(t.sites, 0), append(t.above, 0)
+		t.sites, t.above, t.depth = append(t.sites, 0), append(t.above, 0), append(t.depth, 0)
 	}
-	t.sites[at], t.above[at] = statement, above
+	t.sites[at], t.above[at], t.depth[at] = statement, above, depth
 	return at
 }
 

@@ -545,3 +545,45 @@ func TestWaitsOfATextAreForTheAddressesInIt(t *testing.T) {
 		t.Errorf("got %q: no text tells who holds what", w.JudgedWords())
 	}
 }
+
+func TestPackagesAreOfTheFunctionsThatGoroutinesBeginWith(t *testing.T) {
+	text := "goroutine 1 [running]:\nmain.main()\n\t/src/main.go:4 +0x1\nruntime.goexit({})\n\t/go/asm.s:1 +0x1\n\n" +
+		"goroutine 5 [select]:\ncreated by lib.Start in goroutine 1\n\t/src/lib.go:4 +0x1\n"
+	d, err := goroutines.Read(strings.NewReader(text), goroutines.Options{Scopes: goroutines.ByPackage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scopes, _ := d.Scopes()
+	if _, err := d.Threads(t.Context(), func(rows []flight.ThreadRow) {
+		for _, r := range rows {
+			if got, want := scopes[r.Scope].Name, map[flight.ThreadID]string{1: "main", 5: "root"}[r.ID]; got != want {
+				t.Errorf("goroutine %d is of %s, want %s", r.ID, got, want)
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTextBeforeAProfileIsRead(t *testing.T) {
+	d := read(t, []byte(trace+"\ngoroutine profile: total 2\n2 @ 0x1 0x2\n#\t0x1\tmain.f+0x1\t/src/main.go:3\n"))
+	if d.Len() != 3 {
+		t.Errorf("got %d goroutines, want one of the text and two of the profile", d.Len())
+	}
+}
+
+// Each goroutine of a hostile text is made by the one before, each by another statement.
+func TestATreeOfCreatorsIsNotDeeperThanAnybodyReads(t *testing.T) {
+	var text strings.Builder
+	const n = 20_000
+	for id := range n {
+		fmt.Fprintf(&text, "goroutine %d [select]:\nmain.f()\n\t/f.go:1 +0x1\ncreated by main.f in goroutine %d\n\t/f.go:%d +0x1\n\n", id+2, id+1, id+1)
+	}
+	d, err := goroutines.Read(strings.NewReader(text.String()), goroutines.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if scopes, err := d.Scopes(); err != nil || len(scopes) != 1+100 || d.Len() != n {
+		t.Errorf("got %d goroutines in %d scopes, %v; want %d in 101", d.Len(), len(scopes), err, n)
+	}
+}

@@ -70,6 +70,7 @@ func (r *reader) text(b *bufio.Reader) error {
 				if !isStackCount(b) { // what debug=1 writes
 					continue
 				}
+				t.settle()
 				return r.counts(b, n)
 			}
 			t.take(line)
@@ -206,7 +207,7 @@ func (t *textReader) header(line []byte, at int) bool {
 	t.prefix = append(t.prefix[:0], line[:at]...)
 	what := string(rest[begin+2 : len(rest)-2])
 	t.head = found{id: id, wait: roster.UnknownWait}
-	t.why = ""
+	t.why, t.begins = "", t.begins[:0]
 	if id == 0 {
 		t.head.name = t.words.of([]byte("g0"))
 	}
@@ -309,7 +310,7 @@ func (t *textReader) place(line []byte) {
 			t.head.on = waitsOn(t.why, name[:paren], name[paren+1:len(name)-1])
 		}
 		name = name[:paren]
-		if t.scopes == ByPackage {
+		if t.scopes == ByPackage && string(name) != "runtime.goexit" { // below which everybody begins
 			t.begins = append(t.begins[:0], name...)
 		}
 	}
