@@ -289,12 +289,11 @@ func (t *textReader) place(line []byte) {
 	}
 	name := t.call
 	if made, ok := bytes.CutPrefix(name, createdBy); ok {
-		if at := bytes.LastIndex(name, []byte(" in goroutine ")); at >= 0 {
-			by, err := strconv.ParseUint(string(name[at+len(" in goroutine "):]), 10, 64)
+		if at := bytes.LastIndex(made, []byte(" in goroutine ")); at >= 0 {
+			by, err := strconv.ParseUint(string(made[at+len(" in goroutine "):]), 10, 64)
 			if err == nil {
-				t.head.parent = by
-				name = name[:at]
-				made = name[len(createdBy):]
+				t.head.parent, made = by, made[:at]
+				name = name[:len(createdBy)+at]
 			}
 		}
 		at := append(append(t.scratch[:0], made...), ' ')

@@ -120,6 +120,7 @@ type count struct {
 	exact   int            // that wait, with a stack from memory
 	marked  int            // that wait, with the one that they recorded, or none
 	running int            // that execute, with a stack
+	torn    int            // that are left out, since they changed each time they were read
 }
 
 // look takes the threads of the fixture, and fails for each wrong stack.
@@ -135,9 +136,9 @@ func look(t testing.TB, src *Source) (c count, err error) {
 		names[s.Index] = s.Name
 	}
 	var rows []flight.ThreadRow
-	torn, err := src.Threads(context.Background(), func(block []flight.ThreadRow) { rows = append(rows, block...) })
-	if torn != 0 {
-		t.Errorf("%d torn records, want 0", torn)
+	c.torn, err = src.Threads(context.Background(), func(block []flight.ThreadRow) { rows = append(rows, block...) })
+	if c.torn > 2 { // whose writers had no processor: on a busy machine that happens, and is told
+		t.Errorf("%d torn records, want hardly any", c.torn)
 	}
 	known := map[flight.StackID]flight.Stack{}
 	for i := range rows {
@@ -208,10 +209,15 @@ func checkAll(t testing.TB, src *Source, all int) count {
 	if c.marked > 0 && err == nil {
 		t.Errorf("%d stacks are not from memory, and nobody says so", c.marked)
 	}
+	missing := 0
 	for i := range 40 {
-		if n := c.threads["row-"+strconv.Itoa(i)]; n != all/40 {
+		n := c.threads["row-"+strconv.Itoa(i)]
+		if missing += all/40 - n; n > all/40 || n < all/40-c.torn {
 			t.Errorf("row-%d: got %d threads, want %d", i, n, all/40)
 		}
+	}
+	if missing != c.torn {
+		t.Errorf("%d threads are missing, and %d are said to be", missing, c.torn)
 	}
 	return c
 }
