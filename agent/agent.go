@@ -24,11 +24,12 @@ import (
 // Options says what an agent follows and how. The zero value is usable.
 type Options struct {
 	Dirs    []string // directories of flight files; none: flight's own
-	Files   []string // recordings and incident bundles: their processes are shown as they were
+	Files   []string // recordings, incident bundles, and what [source.Open] opens: their processes are shown as they were
 	NoLocal bool     // follow no process of this machine
 	Remotes []Remote // agents whose processes are shown too; the agent closes their clients
 	// Endpoints are programs that serve package net/http/pprof. They are asked so often that they are answering for at
-	// most 2 % of the time, each 5 s at most, and more rarely while nobody looks. The agent closes their clients.
+	// most 2 % of the time, each 5 s at most, and more rarely while nobody looks; but who asks for findings makes them answer twice. The agent closes
+	// their clients.
 	Endpoints []Endpoint
 	PIDs      []int         // follow only these processes; none: all. Of one without a recorder it follows the goroutines
 	Prefer    int           // the process that a client gets which asks for none; 0: the one with most threads

@@ -269,8 +269,10 @@ func (f *follower) every() time.Duration {
 
 func (f *follower) take(res result) {
 	f.busy = false
-	if f.asked != nil && res.err != nil {
-		f.pause = f.asked.pause()
+	least := time.Duration(0) // of the pause
+	if f.asked != nil {
+		least = f.asked.pause()
+		f.pause = least
 	}
 	if res.err != nil {
 		f.problem = fmt.Sprintf("no snapshot: %v", res.err)
@@ -288,10 +290,7 @@ func (f *follower) take(res result) {
 		f.seen = noSurvey()
 	}
 	f.seen.since(before)
-	f.pause = max(0, time.Duration(float64(res.cost)/f.share)+interval-1) / interval * interval
-	if f.asked != nil {
-		f.pause = max(f.pause, f.asked.pause())
-	}
+	f.pause = max(least, max(0, time.Duration(float64(res.cost)/f.share)+interval-1)/interval*interval)
 	f.lineage.add(s)
 	f.takeNotes(res.filtered)
 	f.latest, f.cost = s, res.cost

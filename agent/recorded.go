@@ -221,7 +221,19 @@ func (a *Agent) addRecorded(path string) error {
 
 // newRecorded makes a follower that follows nothing: what there is to know of a moment it knows from the beginning.
 func (a *Agent) newRecorded(ctx context.Context, r *past, key, at string) (*follower, error) {
-	s, err := r.snapshot(ctx, at, a.maxGroups())
+	var s *dump.Snapshot
+	var l *dump.Look // of a moment, which is judged here
+	var err error
+	if r.moment != nil && at == "" {
+		r.reading.Lock()
+		l, err = dump.LookOptions{Snapshot: dump.Options{MaxGroups: a.maxGroups()}}.Take(ctx, r.moment)
+		r.reading.Unlock()
+		if err == nil {
+			s = l.Snapshot
+		}
+	} else {
+		s, err = r.snapshot(ctx, at, a.maxGroups())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -232,18 +244,12 @@ func (a *Agent) newRecorded(ctx context.Context, r *past, key, at string) (*foll
 			return nil, refusal{http.StatusConflict, "this is a file, and no process", "dump, or a process that runs"}
 		},
 		kick: make(chan struct{}, 1), results: make(chan result, 1), history: timeline{most: a.options.Points}, seen: noSurvey(), latest: s,
+		lookout: lookout{options: a.options.Checks},
 	}
 	f.mu.wake = make(chan struct{})
 	switch {
-	case r.moment != nil:
-		r.reading.Lock()
-		l, err := f.lookFor(false).Take(ctx, r.moment)
-		r.reading.Unlock()
-		if err == nil {
-			f.lookout.options = a.options.Checks
-			err = f.lookout.add(l, false)
-		}
-		if err != nil {
+	case l != nil:
+		if err := f.lookout.add(l, false); err != nil {
 			return nil, err
 		}
 	case at == "":

@@ -48,14 +48,17 @@ func (s *settings) traces(ctx context.Context, w world) error {
 
 // withTraces does a command that is not for threads with a dump that somebody else has written, if it is one. done is false if it is none.
 func (s *settings) withTraces(ctx context.Context, w world) (done bool, err error) {
-	if !s.hasTraces(ctx, w) {
-		return false, nil
-	}
 	if s.command&ofTraces == 0 {
+		if !s.hasTraces(ctx, w) {
+			return false, nil
+		}
 		return true, s.notOfTraces()
 	}
 	src, err := s.readTraces(ctx, w)
-	if err != nil {
+	switch {
+	case errors.Is(err, goroutines.ErrNone) && s.target != fromStdin: // it is a program's name, or nothing
+		return false, nil
+	case err != nil:
 		return true, noTraces(s.target, err)
 	}
 	return true, s.report(ctx, w, src)

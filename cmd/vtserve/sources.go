@@ -23,7 +23,7 @@ type sources struct {
 
 // add takes an argument that is no flag: a pid, an address of package net/http/pprof, or a file.
 func (s *sources) add(arg string) error {
-	if strings.Contains(arg, endpoint.Path) && (strings.Contains(arg, "://") || strings.Contains(arg, ":")) {
+	if strings.Contains(arg, endpoint.Path) && strings.Contains(arg, ":") {
 		return s.endpoint(arg)
 	}
 	if pid, err := strconv.Atoi(arg); err == nil {

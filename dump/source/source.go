@@ -35,9 +35,8 @@ type Source interface {
 // begin is how much of a file tells what it is.
 const begin = 512
 
-// IsText reports whether a file that begins so may be what [Read] reads.
-func IsText(b []byte) bool {
-	b = b[:min(len(b), begin)]
+// isText reports whether a file that begins so may be what [Read] reads.
+func isText(b []byte) bool {
 	return jdk.IsDump(b) || !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) && goroutines.IsDump(b)
 }
 
@@ -53,7 +52,7 @@ func isTextFile(path string) bool {
 	defer f.Close()
 	b := make([]byte, begin)
 	n, _ := io.ReadFull(f, b)
-	return IsText(b[:n])
+	return isText(b[:n])
 }
 
 // Open opens a file. Its error matches [goroutines.ErrNone] if it is text without a goroutine. It blocks

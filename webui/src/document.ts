@@ -79,3 +79,14 @@ async function read<T>(path: string, signal: AbortSignal): Promise<{ value: T; e
     return { error: `vtserve does not answer: ${e instanceof Error ? e.message : String(e)}`, attempt: "" };
   }
 }
+
+/** opened asks the agent to show something more, and returns the key of its process, or why there is none. */
+export async function opened(path: string): Promise<{ key: string; why: string }> {
+  try {
+    const answer = await fetch(path, { method: "POST" });
+    const body = (await answer.json()) as { key: string } & Refusal;
+    return answer.ok ? { key: body.key, why: "" } : { key: "", why: `${body.error}${body.try && ` (try: ${body.try})`}` };
+  } catch (e) {
+    return { key: "", why: `vtserve does not answer: ${e instanceof Error ? e.message : String(e)}` };
+  }
+}

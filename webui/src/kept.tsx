@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { useDocument } from "./document";
+import { opened, useDocument } from "./document";
 import type { IncidentList, IncidentRow } from "./documents";
 import { bytes, clock, count, withPID } from "./format";
 import "./kept.css";
@@ -21,14 +21,9 @@ export function Kept({ context, close }: OverlayProps) {
   };
   const open = async (row: IncidentRow): Promise<void> => {
     if (row.key) return show(row.key);
-    try {
-      const answer = await fetch(`api/v1/incidents/${encodeURIComponent(row.id)}/open`, { method: "POST" });
-      const body = (await answer.json()) as { key: string; error: string; try: string };
-      if (answer.ok) show(body.key);
-      else fail(`${body.error}${body.try && ` (try: ${body.try})`}`);
-    } catch (e) {
-      fail(`vtserve does not answer: ${e instanceof Error ? e.message : String(e)}`);
-    }
+    const { key, why } = await opened(`api/v1/incidents/${encodeURIComponent(row.id)}/open`);
+    if (key) show(key);
+    else fail(why);
   };
   return (
     <div class="kept">

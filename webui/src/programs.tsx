@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { useDocument } from "./document";
+import { opened, useDocument } from "./document";
 import type { GoProgramList, GoProgramRow } from "./documents";
 import { count } from "./format";
 import type { State } from "./store";
@@ -12,14 +12,9 @@ export function Programs({ state, show }: { state: State; show: (key: string) =>
   const [error, fail] = useState("");
   const operate = state.config?.caller.role === "operate";
   const follow = async (row: GoProgramRow): Promise<void> => {
-    try {
-      const answer = await fetch(`api/v1/programs/${row.pid}/follow`, { method: "POST" });
-      const body = (await answer.json()) as { key: string; error: string; try: string };
-      if (answer.ok) show(body.key);
-      else fail(`${body.error}${body.try && ` (try: ${body.try})`}`);
-    } catch (e) {
-      fail(`vtserve does not answer: ${e instanceof Error ? e.message : String(e)}`);
-    }
+    const { key, why } = await opened(`api/v1/programs/${row.pid}/follow`);
+    if (key) show(key);
+    else fail(why);
   };
   const rows = page.value?.rows ?? [];
   if (!page.value || page.value.missing || rows.length === 0) return page.error ? <p class="bad">{page.error}</p> : null;
