@@ -256,6 +256,9 @@ func placeWords(p *Place) string {
 	return s
 }
 
+// Place returns where in the program's own code the stack is; nil if it has no frames.
+func (s *Stack) Place() *Place { return placeOfStack([]Stack{*s}, 0) }
+
 // placeOfStack returns where in the program's own code a stack is, nil if it is not known.
 func placeOfStack(stacks []Stack, at int) *Place {
 	if at < 0 || at >= len(stacks) || len(stacks[at].Frames) == 0 {

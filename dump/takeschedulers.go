@@ -366,6 +366,14 @@ func placeOf(frames []flight.Frame) *Place {
 	return p
 }
 
+// PlaceOf returns where in the program's own code a stack is, innermost frame first; nil of no frames.
+func PlaceOf(frames []flight.Frame) *Place {
+	if len(frames) == 0 {
+		return nil
+	}
+	return placeOf(frames)
+}
+
 // standard reports whether a frame is of the standard library, by the form of its function's name and of its file's. Package runtime has
 // functions of other packages, such as time.Sleep.
 func standard(f *flight.Frame) bool {

@@ -303,7 +303,7 @@ func (l *lines) trust(p *Process, age, took time.Duration, complete bool) {
 	case status == StatusRunning:
 		l.text(plain, "taken in "+l.words(took)+", no pause")
 	case status == StatusStopped:
-		l.text(warn, "process is stopped (SIGSTOP)")
+		l.text(warn, "process is stopped (SIGSTOP or a debugger)")
 		l.text(plain, "; taken in "+l.words(took))
 	case status == StatusEnded:
 		l.text(warn, "process has ended; data is "+l.words(age)+" old")

@@ -59,6 +59,7 @@ type settings struct {
 	yes      bool
 	remote   remoteFlags
 	durable  durableFlags
+	adapter  []string // arguments of vtdelve, of dap
 
 	used []*flagRow // flags that were given
 }
@@ -88,6 +89,7 @@ const (
 	commandTop
 	commandProfile
 	commandDurable
+	commandDap
 	commandHelp
 
 	endOfCommands
@@ -124,6 +126,7 @@ var forms = []form{
 	{commandEvents, "events", false, "[TARGET]", "print the kinds of events that there are; of a process or a recording its events", []string{"text", "json"}},
 	{commandExport, "export", true, "", "write a recording in a format of other tools", exportNames()},
 	{commandProfile, "profile", true, "PROFILE", "write a profile for go tool pprof: " + strings.Join(profile.Names(), ", "), profileFormats},
+	{commandDap, "dap", false, "", "be a debug adapter for an editor: Delve, with the threads that matter instead of all goroutines", []string{"text"}},
 	{commandHelp, "help", false, "[WORD]", "explain a command, with all its flags and how to read its page, or a topic", []string{"text"}},
 	{commandCompletion, "completion", true, "", "print what a shell needs to complete calls: bash, zsh or fish", []string{"text"}},
 	{commandManual, "manual", false, "", "print the manual page, for man: vtdump manual > vtdump.1", []string{"text"}},
@@ -328,6 +331,14 @@ var flags = []flagRow{
 		func(s *settings, v string) error { s.remote.cert = v; return nil }},
 	{"key", "", "FILE", "of HOST:PORT, PPROF-URL and NATS-URL: the key of --cert; of durable, of a file with encrypted bytes: the secret of the program", overHTTP,
 		func(s *settings, v string) error { s.remote.key = v; return nil }},
+	{"listen", "", "ADDRESS", "wait for the editor, such as at 127.0.0.1:38697 or unix:/tmp/dap; port 0 takes a free one (default: it is at standard input and output)", commandDap,
+		func(s *settings, v string) error { return s.adapt("listen", v) }},
+	{"client-addr", "", "ADDRESS", "call the editor that waits there", commandDap,
+		func(s *settings, v string) error { return s.adapt("client-addr", v) }},
+	{"connect", "", "ADDRESS", "use the Delve that listens there, such as dlv exec --headless, instead of an own one", commandDap,
+		func(s *settings, v string) error { return s.adapt("connect", v) }},
+	{"only-same-user", "", "[BOOL]", "with false, also serve other users of this machine, who can then run programs as you", commandDap,
+		func(s *settings, v string) error { return s.adapt("only-same-user", v) }},
 	{"width", "", "N", "cut lines after N columns (default 100)", everyCommand,
 		func(s *settings, v string) (err error) {
 			if s.width, err = natural(v); err == nil && s.width < 40 {

@@ -59,6 +59,7 @@ var examples = []example{
 	{commandRecord, "vtdump record 4711 --last 60s --max-size 100MB", "what led to it?"},
 	{commandReplay, "vtdump replay run.vtr --at 12s", "what did they do then?"},
 	{commandEvents, "vtdump events run.vtr --kind pinned --kind slice", "what happened, one line each"},
+	{commandDap, "vtdump dap --listen 127.0.0.1:38697", "debug, with threads instead of goroutines"},
 	{commandCompletion, "eval \"$(vtdump completion bash)\"", "complete words, pids and scopes"},
 	{commandHelp, "vtdump help waits", "its flags, and how to read its page"},
 	{commandHelp, "vtdump help target", "what can be looked at?"},
@@ -95,6 +96,13 @@ waits; locks for which nobody waits are not recorded. --thread ID shows them as 
 The key of a group is the same in each call: --group KEY tells more, --thread ID of one thread.
 "▲ 12" and "▼ 12" stand for threads more or less since the first snapshot of --growth. Frames of
 vtscope's runtime, of Go's runtime and of package iter are hidden unless there are no others.
+`},
+	{commandDap, "", "Debugging", `An editor starts or calls it, tells what to debug, and sees a list of threads with the one
+that stopped, those that had an event of the debugger before, those that were pinned, and a row
+for each group of the others. In its console "vt help" lists what can be asked: groups, scopes,
+waits, findings, one thread. A breakpoint's condition may be a filter of threads, such as
+scope="checkout" name~worker, with an expression of Go behind a semicolon. Delve does the rest.
+docs/debugging.md has settings for editors. vtdelve, beside vtdump or on the PATH, does the work.
 `},
 	{commandDiff, "", "Reading the page of diff", `    ▲ 212  grew    1,000 → 1,212         shop/requests/checkout ×312 → ×340
 

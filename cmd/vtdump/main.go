@@ -30,6 +30,7 @@ func main() {
 		screen:   screen,
 		getenv:   os.Getenv,
 		now:      time.Now,
+		replace:  replace,
 	}))
 }
 

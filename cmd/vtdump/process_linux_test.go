@@ -122,7 +122,7 @@ func TestProcessThatRunsIsStoppedAndKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "  stopped\n")
-	if out := succeeds(t, pid); !strings.Contains(out, "process is stopped (SIGSTOP); taken in ") || !strings.Contains(out, "; complete\n") ||
+	if out := succeeds(t, pid); !strings.Contains(out, "process is stopped (SIGSTOP or a debugger); taken in ") || !strings.Contains(out, "; complete\n") ||
 		!strings.Contains(out, "x 2,500 parked") {
 		t.Errorf("stopped: got\n%s", out)
 	}
@@ -319,7 +319,7 @@ func inEachState(t *testing.T, child *exec.Cmd, see func(target, status string))
 		t.Fatal(err)
 	}
 	eventually(t, "  stopped\n")
-	see(pid, "process is stopped (SIGSTOP); taken in ")
+	see(pid, "process is stopped (SIGSTOP or a debugger); taken in ")
 	files, err := filepath.Glob(filepath.Join(os.Getenv("VTSCOPE_DIR"), "*.flight"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("got flight files %q, %v; want one", files, err)

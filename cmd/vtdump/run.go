@@ -27,6 +27,7 @@ type world struct {
 	size           func() (columns, rows int)   // of the terminal; 0: not known
 	getenv         func(string) string
 	now            func() time.Time
+	replace        func(path string, args []string) error // has another program go on in the place of this one
 }
 
 // run is vtdump: it returns the exit code.
@@ -81,6 +82,8 @@ func (s *settings) do(ctx context.Context, w world) error {
 		return s.completion(ctx, w)
 	case s.command == commandManual:
 		return manual(w)
+	case s.command == commandDap:
+		return s.debug(w)
 	case s.command == commandList:
 		return list(w, s)
 	case stream.Is(s.target) && s.command != commandDurable:

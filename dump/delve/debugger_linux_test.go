@@ -186,3 +186,50 @@ exit
 		t.Errorf("no thread of the name writer in\n%s", text)
 	}
 }
+
+func TestDlvHasCommandsForThreads(t *testing.T) {
+	exe, err := dlv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	star, err := filepath.Abs("vtscope.star")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(t.TempDir(), "script")
+	line := lineOf(t, "together", "use(threads)")
+	if err := os.WriteFile(script, fmt.Appendf(nil, `source %s
+break %s:%d
+continue
+vt scopes
+vt threads waker
+vt threads
+vt thread waker
+vt waits
+vt
+exit
+`, star, mainFile(t), line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, exe, "exec", "--allow-non-terminal-interactive", "--init", script, stepping(t))
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	for _, want := range []string{
+		`(?m)^43  steps$`,
+		`(?m)^steps  1\n    1 x  main\.main\.func1\.1\.1 main\.go:\d+   e\.g\. goroutine \d+ \(waker\)$`,
+		`(?m)^steps  43$`,
+		`(?m)^goroutine \d+ \(waker\) in scope steps\n    main\.main\.func1`,
+		`(?m)^vt threads \[TEXT\], vt scopes, vt waits, vt thread GOROUTINE\|NAME$`,
+	} {
+		if !regexp.MustCompile(want).Match(text) {
+			t.Errorf("nothing is like %s in\n%s", want, text)
+		}
+	}
+	if regexp.MustCompile(`(?m)slot_pull|coro\.\(\*Slot\)`).Match(text) {
+		t.Errorf("the switch is shown in\n%s", text)
+	}
+}

@@ -24,11 +24,20 @@ const patience = time.Minute
 // Ask starts vtdelve, found beside this command or else on the PATH, and waits for its answer. Errors are [ErrNoCommand], those of ctx, or
 // match one of the kinds of a [Problem].
 func Ask(ctx context.Context, q Question) (*Answer, error) {
-	path, ok := companion.Find(Command)
-	if !ok {
-		return nil, ErrNoCommand
+	path, err := Path()
+	if err != nil {
+		return nil, err
 	}
 	return ask(ctx, path, q)
+}
+
+// Path returns where vtdelve is, beside this command or else on the PATH. Its error is [ErrNoCommand].
+func Path() (string, error) {
+	path, ok := companion.Find(Command)
+	if !ok {
+		return "", ErrNoCommand
+	}
+	return path, nil
 }
 
 func ask(ctx context.Context, path string, q Question) (*Answer, error) {

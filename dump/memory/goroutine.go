@@ -24,6 +24,7 @@ type goroutine struct {
 	still          bool  // it has not run since the look before
 	madeAt, starts uint64
 	labels         uint64
+	m              uint64         // of the OS thread that executes it, if it is running
 	stack          flight.StackID // 0: none
 	waiting        uint64         // its first sudog
 	waitsFor       uint64         // address of the channel or semaphore, or 1 + the descriptor; 0: not known, or there are several
@@ -179,6 +180,9 @@ func (w *goroutineReader) fill(g *goroutine, b []byte) {
 	}
 	g.waiting = le.Uint64(b[l.gWaiting:])
 	g.labels, g.locked = le.Uint64(b[l.gLabels:]), le.Uint64(b[l.gLockedM:]) != 0
+	if g.status == statusRunning {
+		g.m = le.Uint64(b[l.gM:])
+	}
 	if l.gParent != 0 {
 		g.parent = le.Uint64(b[l.gParent:])
 	}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -61,6 +62,9 @@ type Seen struct {
 	of          *Goroutines
 	waits       []flight.Blocker    // by the index of a row, what it waits for
 	cases       map[uint32][]uint64 // by the index of a row, the channels of its select
+	addresses   []uint64            // of the g of each row, by its index
+	executing   map[int]flight.ThreadID
+	without     func(*flight.ThreadRow) bool // rows that are left out; nil: none
 	names       sync.Once
 	sockets     map[string]string // by inode, once names is done
 	err         error             // of the look
@@ -87,7 +91,7 @@ func (s *Goroutines) See() *Seen {
 
 func newSeen(of *Goroutines) *Seen {
 	r := roster.New(of.process, time.Now())
-	return &Seen{Source: r, roster: r, of: of, cases: map[uint32][]uint64{}}
+	return &Seen{Source: r, roster: r, of: of, cases: map[uint32][]uint64{}, executing: map[int]flight.ThreadID{}}
 }
 
 // FlightReader returns nil: there is no recorder.
@@ -114,28 +118,73 @@ func (s *Seen) Kind() string { return "goroutine" }
 // Look returns s.
 func (s *Seen) Look() dump.Source { return s }
 
-// Scopes returns the scopes of the goroutines. Its error matches [flight.ErrIncomplete].
+// Scopes returns the scopes of the goroutines; of a Seen without some those that have others. Its error matches [flight.ErrIncomplete].
 func (s *Seen) Scopes() ([]flight.ScopeRow, error) {
 	scopes, err := s.Source.Scopes()
 	if s.err != nil {
 		err = s.err
 	}
-	return scopes, err
+	if s.without == nil {
+		return scopes, err
+	}
+	used := make([]bool, len(scopes))
+	_, lost := s.Threads(context.Background(), func(rows []flight.ThreadRow) {
+		for i := range rows {
+			used[rows[i].Scope] = true
+		}
+	})
+	if err == nil && !errors.Is(lost, flight.ErrIncomplete) {
+		err = lost
+	}
+	for i := len(scopes) - 1; i > 0; i-- { // a scope stands behind the one around it
+		if used[i] {
+			used[scopes[i].Parent] = true
+		}
+	}
+	kept := scopes[:0:0]
+	for i := range scopes {
+		if i == 0 || used[i] {
+			kept = append(kept, scopes[i])
+		}
+	}
+	return kept, err
 }
 
 // Threads visits the goroutines. Its error matches [flight.ErrIncomplete] if something is missing.
 func (s *Seen) Threads(ctx context.Context, visit func([]flight.ThreadRow)) (torn int, err error) {
-	torn, err = s.Source.Threads(ctx, visit)
+	all := visit
+	if s.without != nil {
+		all = func(rows []flight.ThreadRow) {
+			visit(slices.DeleteFunc(rows, func(r flight.ThreadRow) bool { return s.without(&r) }))
+		}
+	}
+	torn, err = s.Source.Threads(ctx, all)
 	if missing := s.roster.Incomplete(); len(missing) > 0 && err == nil {
 		err = fmt.Errorf("%w: %s", flight.ErrIncomplete, strings.Join(missing, "; "))
 	}
 	return torn, err
 }
 
+// Without returns what s saw but for some goroutines, which may be those of threads that another source has.
+func (s *Seen) Without(some func(*flight.ThreadRow) bool) *Seen {
+	return &Seen{Source: s.Source, roster: s.roster, of: s.of, waits: s.waits, cases: s.cases, addresses: s.addresses, executing: s.executing, err: s.err, without: some}
+}
+
 // ThreadDetail returns who created a goroutine.
 func (s *Seen) ThreadDetail(index uint32) (flight.ThreadDetail, error) {
 	return s.roster.ThreadDetail(index)
 }
+
+// Address returns the address of the runtime.g of a goroutine, by the index of its row; 0 if there is no such row.
+func (s *Seen) Address(index uint32) uint64 {
+	if int(index) >= len(s.addresses) {
+		return 0
+	}
+	return s.addresses[index]
+}
+
+// Executing returns the goroutines that OS threads executed, by the id of the OS thread.
+func (s *Seen) Executing() map[int]flight.ThreadID { return s.executing }
 
 // Close ends the reading of the process.
 func (s *Goroutines) Close() error { return s.program.space.close() }
@@ -173,7 +222,7 @@ func (s *Goroutines) look() error {
 	if s.clock != nil {
 		now, known = s.clock()
 	}
-	s.waits = make([]flight.Blocker, 0, len(all))
+	s.waits, s.addresses = make([]flight.Blocker, 0, len(all)), make([]uint64, 0, len(all))
 	executing, moved, noRoom := 0, 0, 0
 	for i := range all {
 		g := &all[i]
@@ -199,7 +248,10 @@ func (s *Goroutines) look() error {
 		if len(g.cases) > 0 {
 			s.cases[uint32(i)] = g.cases
 		}
-		s.waits = append(s.waits, s.blocker(g))
+		s.waits, s.addresses = append(s.waits, s.blocker(g)), append(s.addresses, g.at)
+		if tid := s.program.osThread(g); tid != 0 {
+			s.executing[tid] = t.ID
+		}
 	}
 	for _, what := range s.missing {
 		out.Miss("%s", what)

@@ -242,6 +242,18 @@ func (p *program) addresses() ([]uint64, error) {
 	return nil, errors.New("the list of goroutines cannot be read")
 }
 
+// osThread returns the id of the OS thread that executes a goroutine, 0 if none does or that is not known.
+func (p *program) osThread(g *goroutine) int {
+	if g.m == 0 {
+		return 0
+	}
+	tid, ok := word(p.space, g.m+uint64(p.layout.mProcID))
+	if now, known := word(p.space, g.m+uint64(p.layout.mCurG)); !ok || !known || now != g.at || tid > 1<<31 {
+		return 0
+	}
+	return int(tid)
+}
+
 // reason returns the name of a wait reason.
 func (p *program) reason(i uint8) string {
 	if int(i) < len(p.reasons) && p.reasons[i] != "" {

@@ -11,7 +11,17 @@ import (
 	"github.com/vtscope/vtscope/dump/locals"
 )
 
-func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "dap":
+			os.Exit(debug(context.Background(), os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+		case delveCommand:
+			os.Exit(serveDelve())
+		}
+	}
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // run answers, and returns the exit code: 0 for an answer, 1 for a problem, 2 for arguments that are none.
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
