@@ -313,6 +313,7 @@ nightly: test check
 	@VTSCOPE_SCHEDULES=1000 $(GO) test -count=1 -v -run 'Simulated|AConditionWhoseUnlockWaits' ./runtime/vsync
 	@$(GO) test -race -count=5 -timeout 60m $(RUNTIME)
 	@$(MAKE) no-async-preempt
+	@VTSCOPE_DELVE_SUITE=1 VTSCOPE_SESSIONS=100 $(GO) test -C dump/delve -timeout 40m -count=1 -v -run 'DelvesOwn|RandomSessions' ./adapter
 	@$(MAKE) backends
 	@$(MAKE) stress bench bench-check
 

@@ -58,6 +58,10 @@ type Adapter struct {
 	tasks   sync.WaitGroup
 	process process
 
+	order   sync.Mutex // of messages from Delve
+	holding bool       // somebody handles a stop
+	held    []*message // that came behind it
+
 	mu       sync.Mutex
 	stop     *stop   // nil: the process runs, or there is none yet
 	last     *view   // what the newest look saw
@@ -74,6 +78,7 @@ type Adapter struct {
 	happenings  []*happening       // that the user wants to stop at
 	own         map[int]*happening // by the number of Delve's breakpoint
 	pausing     bool               // the editor has asked for a pause
+	goesOn      bool               // the editor was not told of the newest stop
 }
 
 // pass reads messages until there are no more.
@@ -99,18 +104,19 @@ func (a *Adapter) do(f func()) { a.tasks.Go(f) }
 // forward passes a request of the editor on to Delve. with changes the response on its way back; nil leaves it as it is.
 func (a *Adapter) forward(m *message, with func(*message)) {
 	seq := m.Seq
-	_ = a.delve.send(*m, func(r *message) { // an error ends the reading side, too
+	then := func(r *message) {
 		r.RequestSeq = seq
 		if with != nil {
 			with(r)
 		}
-		_ = a.editor.send(*r, nil)
-	})
+		_ = a.editor.send(*r, waiting{})
+	}
+	_ = a.delve.send(*m, waiting{then: then}) // an error ends the reading side, too
 }
 
 // ask sends Delve a request of the adapter's own. then is called by who reads from Delve, and must not wait for it.
 func (a *Adapter) ask(command string, arguments any, then func(*message)) {
-	_ = a.delve.send(message{Type: "request", Command: command, Arguments: encoded(arguments)}, then)
+	_ = a.delve.send(message{Type: "request", Command: command, Arguments: encoded(arguments)}, waiting{then, true})
 }
 
 // asked is ask for those who wait for the answer: they run on a goroutine of their own.
@@ -140,14 +146,14 @@ func reasonOf(r *message) string {
 // answer responds to a request of the editor.
 func (a *Adapter) answer(m *message, body any) {
 	yes := true
-	_ = a.editor.send(message{Type: "response", Command: m.Command, RequestSeq: m.Seq, Success: &yes, Body: encoded(body)}, nil)
+	_ = a.editor.send(message{Type: "response", Command: m.Command, RequestSeq: m.Seq, Success: &yes, Body: encoded(body)}, waiting{})
 }
 
 // refuse responds with an error, which the editor shows where it was asked.
 func (a *Adapter) refuse(m *message, err error) {
 	no := false
 	body := dap.ErrorResponseBody{Error: &dap.ErrorMessage{Id: problem, Format: err.Error()}}
-	_ = a.editor.send(message{Type: "response", Command: m.Command, RequestSeq: m.Seq, Success: &no, Message: err.Error(), Body: encoded(body)}, nil)
+	_ = a.editor.send(message{Type: "response", Command: m.Command, RequestSeq: m.Seq, Success: &no, Message: err.Error(), Body: encoded(body)}, waiting{})
 }
 
 // problem is the number of the adapter's errors: Delve's are below.
@@ -155,7 +161,7 @@ const problem = 10001
 
 // tell sends the editor an event.
 func (a *Adapter) tell(event string, body any) {
-	_ = a.editor.send(message{Type: "event", Event: event, Body: encoded(body)}, nil)
+	_ = a.editor.send(message{Type: "event", Event: event, Body: encoded(body)}, waiting{})
 }
 
 // say prints a line in the console of the editor.
@@ -197,11 +203,47 @@ func (a *Adapter) fromEditor(m *message) {
 	}
 }
 
-// fromDelve takes a response or an event.
+// fromDelve takes a response or an event. While somebody finds out what to say of a stop, what comes behind it has to wait, but for the answers to what the
+// adapter asks itself.
 func (a *Adapter) fromDelve(m *message) {
+	a.order.Lock()
+	if a.holding && !(m.Type == "response" && a.delve.isOwn(m.RequestSeq)) {
+		a.held = append(a.held, m)
+		a.order.Unlock()
+		return
+	}
+	if m.Event != "stopped" {
+		a.order.Unlock()
+		a.deliver(m)
+		return
+	}
+	a.holding = true
+	a.order.Unlock()
+	a.do(func() {
+		for next := m; next != nil; next = a.release() {
+			a.deliver(next)
+		}
+	})
+}
+
+// release returns the next message that had to wait; nil, and nothing waits any more, if there is none.
+func (a *Adapter) release() *message {
+	a.order.Lock()
+	defer a.order.Unlock()
+	if len(a.held) == 0 {
+		a.holding = false
+		return nil
+	}
+	m := a.held[0]
+	a.held = a.held[1:]
+	return m
+}
+
+// deliver does with a message of Delve's what is to be done.
+func (a *Adapter) deliver(m *message) {
 	if m.Type == "response" {
-		if then := a.delve.take(m.RequestSeq); then != nil {
-			then(m)
+		if w := a.delve.take(m.RequestSeq); w.then != nil {
+			w.then(m)
 			return
 		}
 	}
@@ -212,13 +254,24 @@ func (a *Adapter) fromDelve(m *message) {
 				a.process.is(p.SystemProcessId)
 			}
 		case "stopped":
-			a.do(func() { a.stopped(m) })
+			a.stopped(m)
 			return
 		case "terminated", "exited":
 			a.runs()
+		case "output":
+			if a.untold() && strings.HasPrefix(decoded[dap.OutputEventBody](m.Body).Output, "Step interrupted by a breakpoint") {
+				return // it goes on
+			}
 		}
 	}
-	_ = a.editor.send(*m, nil)
+	_ = a.editor.send(*m, waiting{})
+}
+
+// untold reports whether the editor was not told of the newest stop.
+func (a *Adapter) untold() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.goesOn
 }
 
 // initialize notes what the editor can do, and tells what the adapter adds.
@@ -300,7 +353,7 @@ func (a *Adapter) resume(m *message) {
 	a.mu.Lock()
 	s := a.stop
 	a.mu.Unlock()
-	if id := decoded[dap.ContinueArguments](m.Arguments).ThreadId; s != nil && id < 0 {
+	if s != nil && s.isGroup(decoded[dap.ContinueArguments](m.Arguments).ThreadId) {
 		m.Arguments = with(m.Arguments, "threadId", s.goroutine)
 	}
 	a.forward(m, func(r *message) {
@@ -327,15 +380,16 @@ func (a *Adapter) pause(m *message) {
 	then := func(r *message) {
 		answered.Store(true)
 		r.RequestSeq = seq
-		_ = a.editor.send(*r, nil)
+		_ = a.editor.send(*r, waiting{})
 	}
-	_ = a.delve.send(*m, then)
-	a.ask("loadedSources", struct{}{}, func(*message) { // which Delve refuses at once
+	_ = a.delve.send(*m, waiting{then: then})
+	behind := message{Type: "request", Command: "loadedSources", Arguments: encoded(struct{}{})} // which Delve refuses at once
+	_ = a.delve.send(behind, waiting{then: func(*message) {                                      // in its turn, as the pause is
 		if !answered.Load() {
 			a.setFunctions(nil)
-			_ = a.delve.send(*m, then)
+			_ = a.delve.send(*m, waiting{then: then})
 		}
-	})
+	}})
 }
 
 // stopping returns the stop that the process is at, or nil.

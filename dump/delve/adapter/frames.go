@@ -30,7 +30,7 @@ func (a *Adapter) stackTrace(m *message) {
 		a.forward(m, nil)
 		return
 	}
-	if args.ThreadId < 0 {
+	if s.isGroup(args.ThreadId) || args.ThreadId == countingID || args.ThreadId == moreID {
 		a.groupStack(m, s, args)
 		return
 	}

@@ -43,6 +43,14 @@ func (a *Adapter) newStop(goroutine int64) *stop {
 	return &stop{goroutine: goroutine, ctx: ctx, cancel: cancel, rows: map[int]row{}, frames: map[int]frame{}, values: map[int]func() ([]variable, error){}, next: firstID, hidden: map[int]int{}}
 }
 
+// isGroup reports whether a thread of the list is a group.
+func (s *stop) isGroup(id int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, is := s.rows[id]
+	return is && id < 0
+}
+
 // look begins a look at the process, if none goes on; again says that the newest will not do.
 func (a *Adapter) look(s *stop, again bool) *looking {
 	a.mu.Lock()
@@ -91,6 +99,9 @@ func (a *Adapter) stopped(m *message) {
 	if !pausing && (body.Reason == "breakpoint" || body.Reason == "function breakpoint") {
 		switch goroutine, met := a.judge(&body); {
 		case !met:
+			a.mu.Lock()
+			a.goesOn = true
+			a.mu.Unlock()
 			a.ask("continue", dap.ContinueArguments{ThreadId: body.ThreadId}, func(*message) {})
 			return
 		case goroutine != 0:
@@ -100,7 +111,7 @@ func (a *Adapter) stopped(m *message) {
 	s := a.newStop(int64(body.ThreadId))
 	a.mu.Lock()
 	old := a.stop
-	a.stop = s
+	a.stop, a.goesOn = s, false
 	a.mu.Unlock()
 	if old != nil {
 		old.cancel()
@@ -111,7 +122,7 @@ func (a *Adapter) stopped(m *message) {
 	}
 	a.meet(s.goroutine)
 	m.Body = merged(m.Body, body)
-	_ = a.editor.send(*m, nil)
+	_ = a.editor.send(*m, waiting{})
 }
 
 // patienceAtPause is how long a pause waits until it is known what threads there are.

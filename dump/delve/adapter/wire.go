@@ -47,19 +47,25 @@ type side struct {
 	mu      sync.Mutex
 	to      io.Writer
 	seq     int
-	pending map[int]func(*message) // by the number of a request, who waits for the response
+	pending map[int]waiting // by the number of a request, who waits for the response
 }
 
-func newSide(to io.Writer) *side { return &side{to: to, pending: map[int]func(*message){}} }
+// A waiting takes the response to a request: one of the adapter's own, or of the other side.
+type waiting struct {
+	then func(*message)
+	own  bool
+}
 
-// send sends a message. If it is a request, then is called with the response, by who reads from that side.
-func (s *side) send(m message, then func(*message)) error {
+func newSide(to io.Writer) *side { return &side{to: to, pending: map[int]waiting{}} }
+
+// send sends a message. If it is a request, w.then is called with the response.
+func (s *side) send(m message, w waiting) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seq++
 	m.Seq = s.seq
-	if then != nil {
-		s.pending[m.Seq] = then
+	if w.then != nil {
+		s.pending[m.Seq] = w
 	}
 	b, err := json.Marshal(&m)
 	if err != nil {
@@ -68,13 +74,20 @@ func (s *side) send(m message, then func(*message)) error {
 	return dap.WriteBaseMessage(s.to, b)
 }
 
-// take returns who waits for a response, and forgets it; nil: nobody.
-func (s *side) take(seq int) func(*message) {
+// take returns who waits for a response, and forgets it.
+func (s *side) take(seq int) waiting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	then := s.pending[seq]
+	w := s.pending[seq]
 	delete(s.pending, seq)
-	return then
+	return w
+}
+
+// isOwn reports whether the adapter itself waits for a response.
+func (s *side) isOwn(seq int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pending[seq].own
 }
 
 // encoded returns a value as JSON.

@@ -1,0 +1,71 @@
+package adapter_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestAnAttachedShopIsShownByGroups attaches to a shop of many threads. It prints how long the list takes, of VTSCOPE_THREADS.
+func TestAnAttachedShopIsShownByGroups(t *testing.T) {
+	threads := 2000
+	if n, err := strconv.Atoi(os.Getenv("VTSCOPE_THREADS")); err == nil {
+		threads = n
+	}
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("VTSCOPE_DIR", t.TempDir())
+	cmd := exec.Command(build(t, root, "./fixtures/shop"), "-exit-with-stdin", "-threads", fmt.Sprint(threads))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil { // it serves
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	e := edit(t)
+	e.ask("attach", map[string]any{"mode": "local", "processId": cmd.Process.Pid, "stopOnEntry": true})
+	e.ask("configurationDone", nil)
+	for end := time.Now().Add(patience); ; {
+		s := e.stop()
+		stopped := time.Now()
+		e.ask("threads", nil)
+		first := time.Since(stopped)
+		all := e.threads()
+		whole := time.Since(stopped)
+		largest, rest, _ := strings.Cut(all[1].Name, " × ") // behind the one that is stopped in
+		n, _ := strconv.Atoi(strings.ReplaceAll(largest, ",", ""))
+		if n > threads/2 && strings.Contains(rest, "in shop/sessions at session.go:") {
+			t.Logf("%d threads: first rows after %v, all %d after %v", threads, first.Round(time.Millisecond), len(all), whole.Round(time.Millisecond))
+			if len(all) > 110 {
+				t.Errorf("got %d rows", len(all))
+			}
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("got %+v", all)
+		}
+		e.ask("continue", map[string]any{"threadId": s.ThreadId}) // sessions are still made
+		time.Sleep(200 * time.Millisecond)
+		e.ask("pause", map[string]any{"threadId": s.ThreadId})
+	}
+	e.ask("disconnect", map[string]any{"terminateDebuggee": false})
+}
