@@ -96,7 +96,7 @@ func debug(ctx context.Context, args []string, in io.ReadCloser, out io.WriteClo
 }
 
 func (f *debugFlags) serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, errs io.Writer) error {
-	editor, err := f.editor(ctx, in, out)
+	editor, err := f.editor(ctx, in, out, errs)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (f *debugFlags) serve(ctx context.Context, in io.ReadCloser, out io.WriteCl
 func (f *debugFlags) overStdio() bool { return f.listen == "" && f.client == "" }
 
 // editor waits for the editor, or calls it.
-func (f *debugFlags) editor(ctx context.Context, in io.ReadCloser, out io.WriteCloser) (io.ReadWriteCloser, error) {
+func (f *debugFlags) editor(ctx context.Context, in io.ReadCloser, out io.WriteCloser, errs io.Writer) (io.ReadWriteCloser, error) {
 	switch {
 	case f.client != "":
 		return dial(ctx, f.client)
@@ -147,7 +147,8 @@ func (f *debugFlags) editor(ctx context.Context, in io.ReadCloser, out io.WriteC
 		if f.sameUser && network == "tcp" {
 			if err := sameUser(conn); err != nil {
 				conn.Close()
-				return nil, fmt.Errorf("a connection from %s: %w\n    try: --only-same-user=false, which lets anybody there run programs as you", conn.RemoteAddr(), err)
+				fmt.Fprintf(errs, "vtdump dap: refused a connection from %s: %v\n    try: --only-same-user=false, which lets anybody there run programs as you\n", conn.RemoteAddr(), err)
+				continue
 			}
 		}
 		return conn, nil
