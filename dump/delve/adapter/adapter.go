@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 
 	"github.com/google/go-dap"
+
+	"github.com/vtscope/vtscope/dump"
 )
 
 // Options say how [Serve] works. The zero value is usable.
@@ -72,13 +74,17 @@ type Adapter struct {
 	reloads  bool           // the editor can be told that the list of threads has changed
 	replaces [][2]string    // prefixes of paths of the program, and what the editor knows them as
 
-	breakpoints map[int]*condition // by Delve's number
-	ofSource    map[string][]int   // of them, the numbers of each file and of functions
-	functions   []json.RawMessage  // function breakpoints of the editor
-	happenings  []*happening       // that the user wants to stop at
-	own         map[int]*happening // by the number of Delve's breakpoint
-	pausing     bool               // the editor has asked for a pause
-	goesOn      bool               // the editor was not told of the newest stop
+	breakpoints  map[int]*condition // by Delve's number
+	ofSource     map[string][]int   // of them, the numbers of each file and of functions
+	functions    []json.RawMessage  // function breakpoints of the editor
+	instructions []json.RawMessage  // its breakpoints at instructions
+	joining      joining
+	happenings   []*happening       // that the user wants to stop at
+	own          map[int]*happening // by the number of Delve's breakpoint
+	found        *dump.Finding      // why the adapter has the process stopped
+	unwatch      context.CancelFunc // ends the watch for findings; nil: there is none
+	pausing      bool               // the editor has asked for a pause
+	goesOn       bool               // the editor was not told of the newest stop
 }
 
 // pass reads messages until there are no more.
@@ -190,6 +196,8 @@ func (a *Adapter) fromEditor(m *message) {
 		a.setBreakpoints(m)
 	case "setFunctionBreakpoints":
 		a.setFunctionBreakpoints(m)
+	case "setInstructionBreakpoints":
+		a.setInstructionBreakpoints(m)
 	case "setExceptionBreakpoints":
 		a.setExceptionBreakpoints(m)
 	case "continue", "next", "stepIn", "stepOut", "stepBack", "reverseContinue":
@@ -368,26 +376,33 @@ func (a *Adapter) resume(m *message) {
 	})
 }
 
-// pause passes on a pause. Delve 1.27 takes one for the end of a download of debug information until the process has stopped once since it was launched or
-// attached to, if there is a library without any, and does not even answer: a request behind it that is answered tells. To set breakpoints stops the
-// process for a moment, and then it pauses.
+// pause passes on a pause.
 func (a *Adapter) pause(m *message) {
 	a.mu.Lock()
 	a.pausing = true
 	a.mu.Unlock()
-	var answered atomic.Bool
 	seq := m.Seq
-	then := func(r *message) {
-		answered.Store(true)
+	a.halt(*m, func(r *message) {
 		r.RequestSeq = seq
 		_ = a.editor.send(*r, waiting{})
+	})
+}
+
+// halt has Delve stop the process. then is called with the response. Delve 1.27 takes a pause for the end of a download of debug information until the process has stopped once since it was launched or
+// attached to, if there is a library without any, and does not even answer: a request behind it that is answered tells. To set breakpoints stops the
+// process for a moment, and then it pauses.
+func (a *Adapter) halt(m message, then func(*message)) {
+	var answered atomic.Bool
+	once := func(r *message) {
+		answered.Store(true)
+		then(r)
 	}
-	_ = a.delve.send(*m, waiting{then: then})
+	_ = a.delve.send(m, waiting{then: once})
 	behind := message{Type: "request", Command: "loadedSources", Arguments: encoded(struct{}{})} // which Delve refuses at once
 	_ = a.delve.send(behind, waiting{then: func(*message) {                                      // in its turn, as the pause is
 		if !answered.Load() {
 			a.setFunctions(nil)
-			_ = a.delve.send(*m, waiting{then: then})
+			_ = a.delve.send(m, waiting{then: once})
 		}
 	}})
 }

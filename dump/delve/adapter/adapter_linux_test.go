@@ -275,6 +275,40 @@ func TestStopsInTheLifeOfAThread(t *testing.T) {
 	}
 }
 
+func TestAFindingStopsTheProcess(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := edit(t)
+	e.ask("launch", map[string]any{"mode": "exec", "program": build(t, root, "./fixtures/deadlock")})
+	wrong := read[dap.SetExceptionBreakpointsResponseBody](t, e.ask("setExceptionBreakpoints", map[string]any{
+		"filters": []string{}, "filterOptions": []any{map[string]any{"filterId": "vtscope.finding", "condition": "nothing"}},
+	}))
+	if len(wrong.Breakpoints) != 1 || wrong.Breakpoints[0].Verified || !strings.Contains(wrong.Breakpoints[0].Message, `"nothing" is no check of vtdump findings: deadlock`) {
+		t.Errorf("got %+v", wrong)
+	}
+	e.ask("setExceptionBreakpoints", map[string]any{"filters": []string{"vtscope.finding"}})
+	e.ask("configurationDone", nil)
+	s := e.stop()
+	if s.Reason != "exception" || s.Description != "Finding: deadlock" || !strings.Contains(s.Text, "wait for each other") {
+		t.Errorf("got %+v", s)
+	}
+	about := e.vtscope(e.stack(s.ThreadId)[0].Id)
+	if v := named(t, about, "waits for").Value; !strings.Contains(v, "mutex") {
+		t.Errorf("stopped in a thread that waits for %q", v)
+	}
+	if got := e.console("vt waits"); !strings.Contains(got, "deadlock") {
+		t.Errorf("got\n%s", got)
+	}
+	e.ask("continue", map[string]any{"threadId": s.ThreadId})
+	time.Sleep(3 * time.Second) // what was told is not told again
+	e.ask("threads", nil)       // what came is read
+	if i := slices.IndexFunc(e.events, func(m message) bool { return m.Event == "stopped" }); i >= 0 {
+		t.Errorf("it stopped again: %s", e.events[i].Body)
+	}
+}
+
 func TestAPauseIsInTheProgramsOwnThread(t *testing.T) {
 	file := mainFile(t)
 	e := edit(t)
@@ -316,6 +350,31 @@ func TestStepsStayInTheThread(t *testing.T) {
 	e.ask("next", map[string]any{"threadId": group.Id})
 	if now := e.stop(); now.ThreadId != s.ThreadId {
 		t.Errorf("a step of a group was one of %d, want %d", now.ThreadId, s.ThreadId)
+	}
+}
+
+func TestAStepOutOfABodyEndsAtTheJoin(t *testing.T) {
+	file, err := filepath.Abs("../testdata/joining/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := edit(t)
+	e.launch(build(t, "..", "./testdata/joining", "-gcflags=all=-N -l"), file, map[string]any{"line": lineOf(t, file, "work", "fmt.Sprint")})
+	for range 3 {
+		s := e.stop()
+		titled(t, e.threads(), `^\* worker #\d+ in round`)
+		e.ask("stepOut", map[string]any{"threadId": s.ThreadId}) // to the function literal that is the thread's
+		s = e.stop()
+		if top := e.stack(s.ThreadId)[0]; !strings.Contains(top.Name, "func1") {
+			t.Fatalf("a step out of work ends in %+v", top)
+		}
+		e.ask("stepOut", map[string]any{"threadId": s.ThreadId})
+		now := e.stop()
+		if top := e.stack(now.ThreadId)[0]; now.Reason != "step" || now.ThreadId == s.ThreadId || top.Line != lineOf(t, file, "main", "s.Join()") {
+			t.Errorf("a step out of the body ends with %+v in %+v, want who joins", now, top)
+		}
+		titled(t, e.threads(), `^\* main #1`)
+		e.ask("continue", map[string]any{"threadId": now.ThreadId})
 	}
 }
 

@@ -106,11 +106,7 @@ func rewritten(all []json.RawMessage) (out []json.RawMessage, conditions []*cond
 		b := decoded[breakpointRequest](raw)
 		c, err := b.take()
 		if c != nil {
-			members := decoded[map[string]any](raw)
-			for _, name := range []string{"condition", "hitCondition", "logMessage"} {
-				delete(members, name)
-			}
-			raw = encoded(members)
+			raw = without(raw, "condition", "hitCondition", "logMessage")
 			if b.Condition != "" {
 				raw = with(raw, "condition", b.Condition)
 			}

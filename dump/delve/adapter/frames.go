@@ -53,7 +53,8 @@ func (a *Adapter) stackTrace(m *message) {
 		ask.StartFrame = 0
 	}
 	m.Arguments = merged(m.Arguments, ask)
-	a.forward(m, func(r *message) {
+	seq := m.Seq
+	change := func(r *message) {
 		if !r.ok() {
 			return
 		}
@@ -91,7 +92,14 @@ func (a *Adapter) stackTrace(m *message) {
 			frames = []json.RawMessage{}
 		}
 		r.Body = with(with(r.Body, "stackFrames", frames), "totalFrames", total)
-	})
+	}
+	_ = a.delve.send(*m, waiting{then: func(r *message) {
+		a.do(func() { // who started the goroutine may have to be waited for
+			r.RequestSeq = seq
+			change(r)
+			_ = a.editor.send(*r, waiting{})
+		})
+	}})
 }
 
 // leading returns how many frames of the runtime a stack begins with; 0 if there are no others.
@@ -128,16 +136,11 @@ func isInternal(f *dap.StackFrame) bool {
 
 // started returns frames that tell who started a goroutine, and who started that one, up to the root: they are no calls, and marked so.
 func (a *Adapter) started(s *stop, goroutine int64) (frames []json.RawMessage) {
-	l := a.look(s, false)
-	select {
-	case <-l.done:
-	default:
+	v := a.look(s, false).wait(s.ctx, a.patience())
+	if v == nil {
 		return nil // it will be there when the list is told to have changed
 	}
-	if l.err != nil {
-		return nil
-	}
-	p := l.view.find(s.ctx, &a.process, goroutine)
+	p := v.find(s.ctx, &a.process, goroutine)
 	if p == nil {
 		return nil
 	}

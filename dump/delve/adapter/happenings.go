@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -33,7 +34,10 @@ func happeningFilters() (all []dap.ExceptionBreakpointsFilter) {
 			SupportsCondition: true, ConditionDescription: `which threads: scope="checkout", name~worker`,
 		})
 	}
-	return all
+	return append(all, dap.ExceptionBreakpointsFilter{
+		Filter: findingName, Label: findingLabel, Description: "stop when a check of vtdump findings finds something while the process runs",
+		SupportsCondition: true, ConditionDescription: "which checks: deadlock (the default), pinned, leak, lock-convoy …",
+	})
 }
 
 // setExceptionBreakpoints takes what the user wants to stop at, and passes on what is Delve's.
@@ -42,7 +46,18 @@ func (a *Adapter) setExceptionBreakpoints(m *message) {
 	var theirs []string
 	var chosen []*happening
 	var results []dap.Breakpoint
+	var checks []string
 	choose := func(name, which string) {
+		if name == findingName {
+			names, err := checksIn(which)
+			if err != nil {
+				results = append(results, dap.Breakpoint{Message: err.Error()})
+				return
+			}
+			checks = append(checks, names...)
+			results = append(results, dap.Breakpoint{Verified: true})
+			return
+		}
 		for i := range happenings {
 			if happenings[i].name != name {
 				continue
@@ -72,6 +87,15 @@ func (a *Adapter) setExceptionBreakpoints(m *message) {
 	a.mu.Lock()
 	before := len(a.happenings)
 	a.happenings = chosen
+	if a.unwatch != nil {
+		a.unwatch()
+		a.unwatch = nil
+	}
+	if len(checks) > 0 {
+		ctx, cancel := context.WithCancel(a.ctx)
+		a.unwatch = cancel
+		a.do(func() { a.watch(ctx, checks) })
+	}
 	a.mu.Unlock()
 	if before+len(chosen) > 0 {
 		a.setFunctions(nil)
@@ -79,12 +103,9 @@ func (a *Adapter) setExceptionBreakpoints(m *message) {
 	if theirs == nil {
 		theirs = []string{}
 	}
-	m.Arguments = with(m.Arguments, "filters", theirs)
-	members := decoded[map[string]json.RawMessage](m.Arguments)
-	delete(members, "filterOptions")
-	m.Arguments = encoded(members)
+	m.Arguments = without(with(m.Arguments, "filters", theirs), "filterOptions")
 	a.forward(m, func(r *message) {
-		if r.ok() && len(chosen) > 0 {
+		if r.ok() && len(results) > len(theirs) {
 			r.Body = merged(r.Body, dap.SetExceptionBreakpointsResponseBody{Breakpoints: results})
 		}
 	})

@@ -96,7 +96,8 @@ func (a *Adapter) stopped(m *message) {
 	pausing := a.pausing
 	a.pausing = false
 	a.mu.Unlock()
-	if !pausing && (body.Reason == "breakpoint" || body.Reason == "function breakpoint") {
+	joined := a.joined(&body)
+	if !joined && !pausing && (body.Reason == "breakpoint" || body.Reason == "function breakpoint") {
 		switch goroutine, met := a.judge(&body); {
 		case !met:
 			a.mu.Lock()
@@ -117,11 +118,18 @@ func (a *Adapter) stopped(m *message) {
 		old.cancel()
 	}
 	l := a.look(s, false)
-	if body.Reason == "pause" {
+	switch {
+	case a.atFinding(s, l, &body):
+	case body.Reason == "pause":
 		a.pauseInUser(s, l, &body)
+	case body.Reason == "step" && !joined && a.stepped(s, l):
+		return
 	}
 	a.meet(s.goroutine)
 	m.Body = merged(m.Body, body)
+	if body.HitBreakpointIds == nil {
+		m.Body = without(m.Body, "hitBreakpointIds") // it is one of the adapter's own
+	}
 	_ = a.editor.send(*m, waiting{})
 }
 

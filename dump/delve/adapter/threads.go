@@ -44,11 +44,7 @@ func (a *Adapter) threads(m *message) {
 	a.mu.Unlock()
 	l := a.look(s, false)
 	a.do(func() {
-		wait := patience
-		if !reloads {
-			wait = patienceUntold
-		}
-		v := l.wait(s.ctx, wait)
+		v := l.wait(s.ctx, a.patience())
 		select {
 		case <-l.done:
 			if l.err != nil {
@@ -67,6 +63,16 @@ func (a *Adapter) threads(m *message) {
 		}
 		a.answer(m, dap.ThreadsResponseBody{Threads: a.list(s, v)})
 	})
+}
+
+// patience is how long the editor waits for the look at the process.
+func (a *Adapter) patience() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.reloads {
+		return patience
+	}
+	return patienceUntold
 }
 
 // counting is the list of threads while nobody knows yet which there are.

@@ -112,3 +112,12 @@ func with(object json.RawMessage, member string, value any) json.RawMessage {
 	members[member] = encoded(value)
 	return encoded(members)
 }
+
+// without returns a JSON object without some members.
+func without(object json.RawMessage, names ...string) json.RawMessage {
+	members := decoded[map[string]json.RawMessage](object)
+	for _, name := range names {
+		delete(members, name)
+	}
+	return encoded(members)
+}

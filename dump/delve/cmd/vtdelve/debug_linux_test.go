@@ -61,7 +61,7 @@ func converse(t *testing.T, editor io.ReadWriteCloser) {
 			if m.RequestSeq != seq+1 || m.Command != command {
 				t.Errorf("%s: got %s", command, b)
 			}
-			if got := m.Body.ExceptionBreakpointFilters; command == "initialize" && (len(got) != 7 || got[2].Filter != "vtscope.start") {
+			if got := m.Body.ExceptionBreakpointFilters; command == "initialize" && (len(got) != 8 || got[2].Filter != "vtscope.start") {
 				t.Errorf("got filters %+v, want Delve's and those of vtscope", got)
 			}
 			break
