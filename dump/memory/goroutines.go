@@ -165,8 +165,12 @@ func (s *Seen) Threads(ctx context.Context, visit func([]flight.ThreadRow)) (tor
 	return torn, err
 }
 
-// Without returns what s saw but for some goroutines, which may be those of threads that another source has.
+// Without returns what s has but for some goroutines, which may be those of threads that another source has.
 func (s *Seen) Without(some func(*flight.ThreadRow) bool) *Seen {
+	if before := s.without; before != nil {
+		then := some
+		some = func(r *flight.ThreadRow) bool { return before(r) || then(r) }
+	}
 	return &Seen{Source: s.Source, roster: s.roster, of: s.of, waits: s.waits, cases: s.cases, addresses: s.addresses, executing: s.executing, err: s.err, without: some}
 }
 

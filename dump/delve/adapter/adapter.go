@@ -66,7 +66,6 @@ type Adapter struct {
 
 	mu       sync.Mutex
 	stop     *stop   // nil: the process runs, or there is none yet
-	last     *view   // what the newest look saw
 	events   []int64 // goroutines that had an event of the debugger, the newest last
 	pinned   []int64
 	internal bool           // show the runtime's frames and goroutines

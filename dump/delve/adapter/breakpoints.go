@@ -53,7 +53,7 @@ func split(text string) (of *filter.Filter, rest string, err error) {
 // threadIsID finds where a condition asks for a thread by its number, which filters call its id.
 var threadIsID = regexp.MustCompile(`(^|[\s(!-])thread\b`)
 
-// hitCounts reads when hits count, as Delve does: "3" is each from the third on but for ">3", ">=3", "<3", "<=3", "==3", "!=3" and "%3".
+// hitCounts reads when hits count, as Delve does: "3" or "==3" is the third; there are ">3", ">=3", "<3", "<=3", "!=3" and "%3", each third, too.
 func hitCounts(text string) (func(n int) bool, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {

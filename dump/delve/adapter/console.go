@@ -57,7 +57,7 @@ func help() string {
 // commandOf returns a command by its name, nil if there is none.
 func commandOf(name string) *command {
 	for i := range commands {
-		if c := &commands[i]; c.name == name || c.name == "threads" && name == "groups" {
+		if c := &commands[i]; c.name == name {
 			return c
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -115,6 +116,43 @@ func TestAKilledAdapterLeavesTheProcessClean(t *testing.T) {
 			}
 			untouched(t, pid, address)
 		})
+	}
+}
+
+func TestTheSessionEndsWithDelve(t *testing.T) {
+	file := mainFile(t)
+	e := edit(t)
+	e.launch(stepping(t), file, map[string]any{"line": lineOf(t, file, "locks", "lock.Lock")})
+	e.stop()
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", e.cmd.Process.Pid, e.cmd.Process.Pid))
+	if err != nil {
+		t.Skipf("the kernel does not list children: %v", err)
+	}
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", e.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks { // that of the OS thread which has started it
+		b, _ := os.ReadFile(task)
+		children = append(children, b...)
+	}
+	delve, err := strconv.Atoi(strings.Fields(string(children))[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(delve, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.After(patience); ; {
+		select {
+		case _, ok := <-e.come:
+			if ok {
+				continue
+			}
+		case <-end:
+			t.Fatal("the adapter goes on without Delve")
+		}
+		return
 	}
 }
 

@@ -146,12 +146,13 @@ func (p *process) look(ctx context.Context, wanted []int64, internal bool) (*vie
 			return nil, err
 		}
 	}
-	v.plain = v.seen.Without(v.notPlain(internal))
+	if err := v.sort(ctx, internal); err != nil {
+		return nil, err
+	}
 	if err := v.meet(ctx, v.plain, ofOthers, v.people); err != nil {
 		return nil, err
 	}
-	rest := v.plain.Without(func(r *flight.ThreadRow) bool { return ofOthers[r.ID] || v.notPlain(internal)(r) })
-	if v.others, err = dump.Take(ctx, rest, dump.Options{}); err != nil {
+	if v.others, err = dump.Take(ctx, v.plain.Without(func(r *flight.ThreadRow) bool { return ofOthers[r.ID] }), dump.Options{}); err != nil {
 		return nil, err
 	}
 	v.took = time.Since(began)
@@ -223,14 +224,14 @@ func (v *view) meet(ctx context.Context, src dump.Source, wanted map[flight.Thre
 	})
 }
 
-// notPlain returns what leaves out goroutines that stand elsewhere as threads and, unless internal is set, those of vtscope's runtime. It notes which
-// these are.
-func (v *view) notPlain(internal bool) func(*flight.ThreadRow) bool {
+// sort finds out which goroutines are those of vtscope's runtime, in a program that has its threads, and leaves them out of v.plain unless internal is set.
+func (v *view) sort(ctx context.Context, internal bool) error {
 	if len(v.ids) == 0 {
-		return func(*flight.ThreadRow) bool { return false }
+		v.plain = v.seen
+		return nil
 	}
-	runtimes := map[flight.StackID]bool{}
 	scopes, _ := v.seen.Scopes() // what is missing, Take tells
+	runtimes := map[flight.StackID]bool{}
 	is := func(r *flight.ThreadRow) bool {
 		if r.Stack == 0 { // it executes
 			return int(r.Scope) < len(scopes) && strings.HasPrefix(scopes[r.Scope].Name, "github.com/vtscope/vtscope/runtime/")
@@ -243,16 +244,18 @@ func (v *view) notPlain(internal bool) func(*flight.ThreadRow) bool {
 		}
 		return is
 	}
-	return func(r *flight.ThreadRow) bool {
-		if v.ids[int64(r.ID)] != 0 {
-			return true
+	_, err := v.seen.Threads(ctx, func(rows []flight.ThreadRow) {
+		for i := range rows {
+			if r := &rows[i]; v.ids[int64(r.ID)] == 0 && is(r) {
+				v.helpers[int64(r.ID)] = true
+			}
 		}
-		if !is(r) {
-			return false
-		}
-		v.helpers[int64(r.ID)] = true
-		return !internal
+	})
+	v.plain = v.seen.Without(func(r *flight.ThreadRow) bool { return v.ids[int64(r.ID)] != 0 || !internal && v.helpers[int64(r.ID)] })
+	if errors.Is(err, flight.ErrIncomplete) {
+		return nil
 	}
+	return err
 }
 
 func (v *view) person(l *dump.Listing, t *dump.Thread) *person {

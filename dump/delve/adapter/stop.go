@@ -66,11 +66,7 @@ func (a *Adapter) look(s *stop, again bool) *looking {
 	s.looks = l
 	a.do(func() {
 		defer close(l.done)
-		if l.view, l.err = a.process.look(s.ctx, wanted, internal); l.err == nil {
-			a.mu.Lock()
-			a.last = l.view
-			a.mu.Unlock()
-		}
+		l.view, l.err = a.process.look(s.ctx, wanted, internal)
 	})
 	return l
 }

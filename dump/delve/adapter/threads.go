@@ -138,7 +138,7 @@ func (a *Adapter) list(s *stop, v *view) (rows []dap.Thread) {
 			for _, r := range groups[i:] {
 				left += r.group.Count
 			}
-			rows = append(rows, dap.Thread{Id: moreID, Name: fmt.Sprintf("%s in %s more: vt groups", dump.Count(left, "thread"), dump.Count(len(groups)-i, "group"))})
+			rows = append(rows, dap.Thread{Id: moreID, Name: fmt.Sprintf("%s in %s more: vt threads", dump.Count(left, "thread"), dump.Count(len(groups)-i, "group"))})
 			break
 		}
 		id := 0

@@ -31,5 +31,18 @@ func socketPair() (net.Conn, *os.File, error) {
 	return ours, theirs, nil
 }
 
+// interruptible returns a file whose reads end when it is closed, if it can be waited for: a pipe or a socket.
+func interruptible(f *os.File) *os.File {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+		return f
+	}
+	fd := int(f.Fd())
+	if unix.SetNonblock(fd, true) != nil {
+		return f
+	}
+	return os.NewFile(uintptr(fd), f.Name())
+}
+
 // apart has a child be in a process group of its own.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

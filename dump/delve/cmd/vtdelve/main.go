@@ -15,7 +15,7 @@ func main() {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "dap":
-			os.Exit(debug(context.Background(), os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+			os.Exit(debug(context.Background(), os.Args[2:], interruptible(os.Stdin), os.Stdout, os.Stderr))
 		case delveCommand:
 			os.Exit(serveDelve())
 		}
