@@ -156,6 +156,29 @@ func TestTheSessionEndsWithDelve(t *testing.T) {
 	}
 }
 
+func TestThreadsOfACoreFile(t *testing.T) {
+	gcore, err := exec.LookPath("gcore")
+	if err != nil {
+		t.Skip("there is no gcore, which comes with gdb")
+	}
+	pid := running(t).Process.Pid
+	core := filepath.Join(t.TempDir(), "core")
+	if out, err := exec.Command(gcore, "-o", core, fmt.Sprint(pid)).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	e := edit(t)
+	e.ask("launch", map[string]any{"mode": "core", "program": stepping(t), "coreFilePath": fmt.Sprintf("%s.%d", core, pid)})
+	e.ask("configurationDone", nil)
+	s := e.stop()
+	all := e.threads()
+	titled(t, all, `^\d+ × .*parked \(\w+\) in steps at main.go:\d+$`)
+	main := titled(t, all, `^main #1: waiting \(scope-join\) at main.go:\d+$`)
+	if frames := e.stack(main.Id); frames[0].Name != "main.main.func1.1" {
+		t.Errorf("got %+v first", frames[0])
+	}
+	e.vtscope(e.stack(s.ThreadId)[0].Id)
+}
+
 // TestRandomSessions has editors do anything in any order: no step may end in another thread, and nothing may hang or be left behind.
 func TestRandomSessions(t *testing.T) {
 	sessions := 4
