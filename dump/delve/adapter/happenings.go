@@ -36,7 +36,7 @@ func happeningFilters() (all []dap.ExceptionBreakpointsFilter) {
 	}
 	return append(all, dap.ExceptionBreakpointsFilter{
 		Filter: findingName, Label: findingLabel, Description: "stop when a check of vtdump findings finds something while the process runs",
-		SupportsCondition: true, ConditionDescription: "which checks: deadlock (the default), pinned, leak, lock-convoy …",
+		SupportsCondition: true, ConditionDescription: "which checks: deadlock (the default), pinned=100, leak, lock-convoy …",
 	})
 }
 
@@ -46,15 +46,13 @@ func (a *Adapter) setExceptionBreakpoints(m *message) {
 	var theirs []string
 	var chosen []*happening
 	var results []dap.Breakpoint
-	var checks []string
+	var checks choice
 	choose := func(name, which string) {
 		if name == findingName {
-			names, err := checksIn(which)
-			if err != nil {
+			if err := checks.choose(which); err != nil {
 				results = append(results, dap.Breakpoint{Message: err.Error()})
 				return
 			}
-			checks = append(checks, names...)
 			results = append(results, dap.Breakpoint{Verified: true})
 			return
 		}
@@ -91,7 +89,7 @@ func (a *Adapter) setExceptionBreakpoints(m *message) {
 		a.unwatch()
 		a.unwatch = nil
 	}
-	if len(checks) > 0 {
+	if len(checks.names) > 0 {
 		ctx, cancel := context.WithCancel(a.ctx)
 		a.unwatch = cancel
 		a.do(func() { a.watch(ctx, checks) })

@@ -19,8 +19,35 @@ const findingName = "vtscope.finding"
 // findingLabel is what editors show.
 const findingLabel = "Finding"
 
-// usualChecks are those that a finding is of, if the user names none.
-var usualChecks = []string{"deadlock"}
+// usualCheck is that of findings if the user names none.
+const usualCheck = "deadlock"
+
+// A choice is what checks are made, and how.
+type choice struct {
+	names   []string
+	options dump.CheckOptions
+}
+
+// choose adds what a condition says: names of checks, with a threshold if the usual one will not do, such as pinned=100.
+func (c *choice) choose(text string) error {
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
+	if len(words) == 0 {
+		words = []string{usualCheck}
+	}
+	for _, word := range words {
+		name, _, threshold := strings.Cut(word, "=")
+		if !slices.Contains(dump.CheckNames(), name) {
+			return fmt.Errorf("%q is no check of vtdump findings: %s", name, strings.Join(dump.CheckNames(), ", "))
+		}
+		if threshold {
+			if err := c.options.Set(word); err != nil {
+				return err
+			}
+		}
+		c.names = append(c.names, name)
+	}
+	return nil
+}
 
 const (
 	// watchEvery is how often the process is looked at, and
@@ -29,22 +56,8 @@ const (
 	watchShare = 20
 )
 
-// checksIn reads the names of checks out of a condition.
-func checksIn(text string) ([]string, error) {
-	names := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
-	for _, name := range names {
-		if !slices.Contains(dump.CheckNames(), name) {
-			return nil, fmt.Errorf("%q is no check of vtdump findings: %s", name, strings.Join(dump.CheckNames(), ", "))
-		}
-	}
-	if len(names) == 0 {
-		return usualChecks, nil
-	}
-	return names, nil
-}
-
 // watch looks at the process while it runs, and stops it when a check has found something that it has not found before. It ends with ctx.
-func (a *Adapter) watch(ctx context.Context, checks []string) {
+func (a *Adapter) watch(ctx context.Context, checks choice) {
 	told := map[string]bool{}
 	var before [2]*dump.Look // of threads, and of goroutines
 	for wait := watchEvery; ; {
@@ -76,12 +89,14 @@ func (a *Adapter) watch(ctx context.Context, checks []string) {
 }
 
 // findings returns what checks find in a process that runs.
-func (p *process) findings(ctx context.Context, checks []string, before *[2]*dump.Look) (all []dump.Finding) {
+func (p *process) findings(ctx context.Context, checks choice, before *[2]*dump.Look) (all []dump.Finding) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.open() != nil {
 		return nil // it has not begun
 	}
+	o := checks.options
+	o.Off = slices.DeleteFunc(slices.Clone(dump.CheckNames()), func(name string) bool { return slices.Contains(checks.names, name) })
 	sources := []dump.Source{nil, p.all}
 	if p.threads != nil {
 		sources[0] = p.threads
@@ -90,11 +105,11 @@ func (p *process) findings(ctx context.Context, checks []string, before *[2]*dum
 		if src == nil {
 			continue
 		}
-		now, err := dump.LookOptions{For: checks}.Take(ctx, src)
+		now, err := dump.LookOptions{For: checks.names}.Take(ctx, src)
 		if err != nil {
 			continue
 		}
-		f, err := dump.Check(now, before[i], dump.CheckOptions{Off: slices.DeleteFunc(slices.Clone(dump.CheckNames()), func(name string) bool { return slices.Contains(checks, name) })})
+		f, err := dump.Check(now, before[i], o)
 		before[i] = now
 		if err == nil {
 			all = append(all, f.Findings...)
