@@ -22,7 +22,15 @@ type target struct{ os, arch string }
 // targets are all of them. Only on Linux a process can be read from outside; elsewhere the commands read files and other agents.
 var targets = []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}}
 
-var commands = []string{"vtdump", "vtserve"}
+// A command is a program of a release.
+type command struct {
+	name   string
+	module string // its folder
+	manual bool   // it prints its own
+	only   string // the system that it is for; "": all
+}
+
+var commands = []command{{"vtdump", ".", true, ""}, {"vtserve", ".", true, ""}, {"vtdelve", "dump/delve", false, "linux"}}
 
 func main() {
 	root, out := flag.String("root", ".", "the `directory` of the main module, a git checkout"), flag.String("o", "release", "the `directory` to write to; what is there is removed")
@@ -131,13 +139,16 @@ func (r *release) all(cache string) error {
 func (r *release) manuals() ([]file, error) {
 	var all []file
 	for _, c := range commands {
-		cmd := exec.Command("go", "run", "./cmd/"+c, "manual")
-		cmd.Dir = r.root
+		if !c.manual {
+			continue
+		}
+		cmd := exec.Command("go", "run", "./cmd/"+c.name, "manual")
+		cmd.Dir = filepath.Join(r.root, c.module)
 		text, err := cmd.Output()
 		if err != nil {
-			return nil, fmt.Errorf("the manual of %s: %w", c, err)
+			return nil, fmt.Errorf("the manual of %s: %w", c.name, err)
 		}
-		all = append(all, file{"man/man1/" + c + ".1", 0o644, text})
+		all = append(all, file{"man/man1/" + c.name + ".1", 0o644, text})
 	}
 	return all, nil
 }
@@ -156,9 +167,12 @@ func (r *release) one(t target, cache string, manuals []file) error {
 	files := slices.Clone(manuals)
 	var parts []program
 	for _, c := range commands {
-		path := filepath.Join(dir, c+ending)
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid=", "-o", path, "./cmd/"+c)
-		cmd.Dir = r.root
+		if c.only != "" && c.only != t.os {
+			continue
+		}
+		path := filepath.Join(dir, c.name+ending)
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid=", "-o", path, "./cmd/"+c.name)
+		cmd.Dir = filepath.Join(r.root, c.module)
 		cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0")
 		if cache != "" {
 			cmd.Env = append(cmd.Env, "GOCACHE="+cache)
@@ -174,10 +188,14 @@ func (r *release) one(t target, cache string, manuals []file) error {
 		if err != nil {
 			return err
 		}
-		parts = append(parts, program{c, sha256.Sum256(text), info})
-		files = append(files, file{c + ending, 0o755, text})
+		parts = append(parts, program{c.name, sha256.Sum256(text), info})
+		files = append(files, file{c.name + ending, 0o755, text})
 	}
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
+	beside := []string{"LICENSE", "README.md", "CHANGELOG.md"}
+	if t.os == "linux" {
+		beside = append(beside, "dump/delve/vtscope.star")
+	}
+	for _, name := range beside {
 		text, err := os.ReadFile(filepath.Join(r.root, name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
@@ -185,7 +203,7 @@ func (r *release) one(t target, cache string, manuals []file) error {
 		if err != nil {
 			return err
 		}
-		files = append(files, file{name, 0o644, text})
+		files = append(files, file{filepath.Base(name), 0o644, text})
 	}
 	base := fmt.Sprintf("vtscope-%s-%s-%s", r.version, t.os, t.arch)
 	archive, as := tarball, ".tar.gz"

@@ -238,7 +238,7 @@ func (p *process) matches(ctx context.Context, f *filter.Filter, goroutine int64
 		return false, err
 	}
 	if p.threads != nil {
-		v := &view{ids: map[int64]flight.ThreadID{}, goroutines: map[flight.ThreadID]int64{}, seen: p.all.Seen}
+		v := &view{ids: map[int64]flight.ThreadID{}, stacks: map[flight.ThreadID]flight.StackID{}, goroutines: map[flight.ThreadID]int64{}, seen: p.all.Seen}
 		r := p.threads.FlightReader()
 		if err := v.pair(ctx, r); err != nil {
 			return false, err

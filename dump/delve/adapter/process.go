@@ -88,15 +88,15 @@ func (p *process) open() (err error) {
 
 // A view is what one look at the process saw.
 type view struct {
-	took       time.Duration
 	seen       *memory.Seen
 	plain      *memory.Seen   // without those that threads of vtscope run on, and its runtime's own
 	threads    *dump.Snapshot // of vtscope, without people; nil: the program has none
 	others     *dump.Snapshot // goroutines that no thread of vtscope runs on, without people
 	goroutines map[flight.ThreadID]int64
-	ids        map[int64]flight.ThreadID // of goroutines that threads run on
-	helpers    map[int64]bool            // goroutines of vtscope's runtime
-	people     map[int64]*person         // those that stand in rows of their own
+	stacks     map[flight.ThreadID]flight.StackID // of those goroutines, as seen
+	ids        map[int64]flight.ThreadID          // of goroutines that threads run on
+	helpers    map[int64]bool                     // goroutines of vtscope's runtime
+	people     map[int64]*person                  // those that stand in rows of their own
 }
 
 // A person is a goroutine, or the thread that runs on it, that stands for itself.
@@ -118,11 +118,10 @@ type person struct {
 func (p *process) look(ctx context.Context, wanted []int64, internal bool) (*view, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	began := time.Now()
 	if err := p.open(); err != nil {
 		return nil, err
 	}
-	v := &view{goroutines: map[flight.ThreadID]int64{}, ids: map[int64]flight.ThreadID{}, helpers: map[int64]bool{}, people: map[int64]*person{}}
+	v := &view{goroutines: map[flight.ThreadID]int64{}, stacks: map[flight.ThreadID]flight.StackID{}, ids: map[int64]flight.ThreadID{}, helpers: map[int64]bool{}, people: map[int64]*person{}}
 	v.seen = p.all.See()
 	if p.threads != nil {
 		if err := v.pair(ctx, p.threads.FlightReader()); err != nil {
@@ -137,26 +136,37 @@ func (p *process) look(ctx context.Context, wanted []int64, internal bool) (*vie
 			ofOthers[flight.ThreadID(g)] = true
 		}
 	}
-	var err error
+	taken := make(chan error, 1)
 	if len(v.ids) > 0 {
-		if err := v.meet(ctx, p.threads, ofThreads, v.people); err != nil {
+		if err := v.meet(ctx, p.threads.FlightReader(), ofThreads, v.people); err != nil { // which walks no stacks
 			return nil, err
 		}
-		if v.threads, err = dump.Take(ctx, threadsWithout{p.threads, ofThreads}, dump.Options{}); err != nil {
-			return nil, err
-		}
+		go func() { // beside the others
+			var err error
+			v.threads, err = dump.Take(ctx, threadsWithout{p.threads, ofThreads}, dump.Options{})
+			taken <- err
+		}()
+	} else {
+		taken <- nil
 	}
-	if err := v.sort(ctx, internal); err != nil {
+	err := v.takeOthers(ctx, ofOthers, internal)
+	if err = errors.Join(err, <-taken); err != nil {
 		return nil, err
 	}
-	if err := v.meet(ctx, v.plain, ofOthers, v.people); err != nil {
-		return nil, err
-	}
-	if v.others, err = dump.Take(ctx, v.plain.Without(func(r *flight.ThreadRow) bool { return ofOthers[r.ID] }), dump.Options{}); err != nil {
-		return nil, err
-	}
-	v.took = time.Since(began)
 	return v, nil
+}
+
+// takeOthers takes the goroutines that are no threads of vtscope.
+func (v *view) takeOthers(ctx context.Context, people map[flight.ThreadID]bool, internal bool) error {
+	if err := v.sort(ctx, internal); err != nil {
+		return err
+	}
+	if err := v.meet(ctx, v.plain, people, v.people); err != nil {
+		return err
+	}
+	var err error
+	v.others, err = dump.Take(ctx, v.plain.Without(func(r *flight.ThreadRow) bool { return people[r.ID] }), dump.Options{})
+	return err
 }
 
 // pair finds out which goroutines threads run on.
@@ -181,6 +191,7 @@ func (v *view) pair(ctx context.Context, r *flight.Reader) error {
 		for i := range rows {
 			if id := byAddress[v.seen.Address(rows[i].Index)]; id != 0 {
 				v.ids[int64(rows[i].ID)], v.goroutines[id] = id, int64(rows[i].ID)
+				v.stacks[id] = rows[i].Stack
 			}
 		}
 	})
@@ -263,8 +274,12 @@ func (v *view) person(l *dump.Listing, t *dump.Thread) *person {
 	if _, plain := l.Source.(*memory.Seen); !plain {
 		p.goroutine, p.thread = v.goroutines[t.ID], t.ID
 	}
-	if t.Stack != 0 {
-		if s, err := l.Source.Stack(t.Stack); err == nil {
+	stack := t.Stack
+	if p.thread != 0 {
+		stack = v.stacks[t.ID]
+	}
+	if stack != 0 {
+		if s, err := v.seen.Stack(stack); err == nil {
 			p.place = dump.PlaceOf(s.Frames)
 		}
 	}

@@ -186,7 +186,7 @@ func (v *view) find(ctx context.Context, p *process, goroutine int64) *person {
 	found := map[int64]*person{}
 	var err error
 	if id := v.ids[goroutine]; id != 0 && p.threads != nil {
-		err = v.meet(ctx, p.threads, map[flight.ThreadID]bool{id: true}, found)
+		err = v.meet(ctx, p.threads.FlightReader(), map[flight.ThreadID]bool{id: true}, found)
 	} else {
 		err = v.meet(ctx, v.seen, map[flight.ThreadID]bool{flight.ThreadID(goroutine): true}, found)
 	}
