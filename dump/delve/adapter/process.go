@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vtscope/vtscope/dump"
@@ -24,6 +25,7 @@ type process struct {
 	core, exe string
 	all       *memory.Goroutines // nil: not opened yet
 	threads   *memory.Source     // nil: not opened yet, or it has none
+	recorded  atomic.Bool        // it has threads of vtscope, as far as is known
 }
 
 // is says which process it is.
@@ -83,6 +85,7 @@ func (p *process) open() (err error) {
 			p.threads = nil
 		}
 	}
+	p.recorded.Store(p.threads != nil)
 	return nil
 }
 

@@ -28,6 +28,9 @@ func (a *Adapter) setInstructionBreakpoints(m *message) {
 // stepped looks whether a step has left the body of a thread for the runtime that called it. Then the process goes on to the join of its scope, if its owner waits
 // there, and stepped returns true.
 func (a *Adapter) stepped(s *stop, l *looking) bool {
+	if !a.process.recorded.Load() {
+		return false
+	}
 	if top := a.topFrames(s.goroutine, 1); len(top) == 0 || !isInternal(&top[0]) {
 		return false
 	}
