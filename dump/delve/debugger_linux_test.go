@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/go-delve/delve/service/api"
 	"github.com/go-delve/delve/service/rpc2"
+
+	"github.com/vtscope/vtscope/dump/delve/internal/steppingtest"
 )
 
 // dlv builds Delve's command, of the version in go.mod.
@@ -75,22 +78,32 @@ func underDlv(t *testing.T, program string) *rpc2.RPCClient {
 	}
 }
 
-// lineOf returns the line of testdata/stepping that has a text, from the line of a function on.
+// lineOf is [steppingtest.LineOf] for testdata/stepping.
 func lineOf(t *testing.T, function, text string) int {
 	t.Helper()
-	source, err := os.ReadFile("testdata/stepping/main.go")
+	return steppingtest.LineOf(t, "testdata/stepping/main.go", function, text)
+}
+
+// scripted runs commands in dlv where all threads of testdata/stepping run, after those of before, and returns what it prints.
+func scripted(t *testing.T, before string, commands ...string) string {
+	t.Helper()
+	exe, err := dlv()
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := false
-	for i, line := range strings.Split(string(source), "\n") {
-		inside = inside || strings.HasPrefix(line, "func "+function+"(")
-		if inside && strings.Contains(line, text) {
-			return i + 1
-		}
+	stop := fmt.Sprintf("break %s:%d", mainFile(t), lineOf(t, "together", "use(threads)"))
+	script := strings.Join(slices.Concat([]string{before, stop, "continue"}, commands, []string{"exit", ""}), "\n")
+	path := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("no %q in %s", text, function)
-	return 0
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	text, err := exec.CommandContext(ctx, exe, "exec", "--allow-non-terminal-interactive", "--init", path, stepping(t)).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return string(text)
 }
 
 func TestADebuggerStepsOverWhatGivesUpTheCarrier(t *testing.T) {
@@ -151,29 +164,11 @@ func mainFile(t *testing.T) string {
 }
 
 func TestDlvGroupsThreadsByScope(t *testing.T) {
-	exe, err := dlv()
-	if err != nil {
-		t.Fatal(err)
-	}
-	script := filepath.Join(t.TempDir(), "script")
-	line := lineOf(t, "together", "use(threads)")
-	if err := os.WriteFile(script, fmt.Appendf(nil, `break %s:%d
-continue
-goroutines -group label vtscope.scope
-goroutines -with label vtscope.thread=writer -l
-goroutines -with user
-exit
-`, mainFile(t), line), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, exe, "exec", "--allow-non-terminal-interactive", "--init", script, stepping(t))
-	text, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	_, groups, _ := strings.Cut(string(text), "vtscope.scope=steps\n")
+	text := scripted(t, "",
+		"goroutines -group label vtscope.scope",
+		"goroutines -with label vtscope.thread=writer -l",
+		"goroutines -with user")
+	_, groups, _ := strings.Cut(text, "vtscope.scope=steps\n")
 	total := regexp.MustCompile(`Total: (\d+)`).FindStringSubmatch(groups)
 	if total == nil {
 		t.Fatalf("no group of the scope in\n%s", text)
@@ -182,42 +177,17 @@ exit
 	if n, _ := strconv.Atoi(total[1]); n != threads {
 		t.Errorf("got %d goroutines in the scope, want those of its %d threads\n%s", n, threads, text)
 	}
-	if !regexp.MustCompile(`"vtscope\.thread":"writer"`).MatchString(string(text)) {
+	if !regexp.MustCompile(`"vtscope\.thread":"writer"`).MatchString(text) {
 		t.Errorf("no thread of the name writer in\n%s", text)
 	}
 }
 
 func TestDlvHasCommandsForThreads(t *testing.T) {
-	exe, err := dlv()
-	if err != nil {
-		t.Fatal(err)
-	}
 	star, err := filepath.Abs("vtscope.star")
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := filepath.Join(t.TempDir(), "script")
-	line := lineOf(t, "together", "use(threads)")
-	if err := os.WriteFile(script, fmt.Appendf(nil, `source %s
-break %s:%d
-continue
-vt scopes
-vt threads waker
-vt threads
-vt thread waker
-vt waits
-vt
-exit
-`, star, mainFile(t), line), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, exe, "exec", "--allow-non-terminal-interactive", "--init", script, stepping(t))
-	text, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	text := scripted(t, "source "+star, "vt scopes", "vt threads waker", "vt threads", "vt thread waker", "vt waits", "vt")
 	for _, want := range []string{
 		`(?m)^43  steps$`,
 		`(?m)^steps  1\n    1 x  main\.main\.func1\.1\.1 main\.go:\d+   e\.g\. goroutine \d+ \(waker\)$`,
@@ -225,11 +195,11 @@ exit
 		`(?m)^goroutine \d+ \(waker\) in scope steps\n    main\.main\.func1`,
 		`(?m)^vt threads \[TEXT\], vt scopes, vt waits, vt thread GOROUTINE\|NAME$`,
 	} {
-		if !regexp.MustCompile(want).Match(text) {
+		if !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("nothing is like %s in\n%s", want, text)
 		}
 	}
-	if regexp.MustCompile(`(?m)slot_pull|coro\.\(\*Slot\)`).Match(text) {
+	if regexp.MustCompile(`(?m)slot_pull|coro\.\(\*Slot\)`).MatchString(text) {
 		t.Errorf("the switch is shown in\n%s", text)
 	}
 }

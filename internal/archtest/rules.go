@@ -160,7 +160,7 @@ var rules = []rule{
 	},
 	{
 		of:     []string{"..."},
-		except: []string{"internal/leaktest", "internal/childtest", "internal/neighbourtest", "internal/tmpfstest", "runtime/vttest/...", "runtime/sched/schedtest", "runtime/flight/flighttest", "agent/agenttest", "dump/dumptest", "fixtures/backends/backendtest"},
+		except: []string{"internal/leaktest", "internal/childtest", "internal/neighbourtest", "internal/tmpfstest", "runtime/vttest/...", "runtime/sched/schedtest", "runtime/flight/flighttest", "agent/agenttest", "dump/dumptest", "dump/delve/internal/steppingtest", "fixtures/backends/backendtest"},
 		not:    []string{"std/testing/..."},
 		why:    "what tests need sits in …test packages, which no program imports",
 	},

@@ -77,7 +77,7 @@ type Adapter struct {
 	ofSource     map[string][]int   // of them, the numbers of each file and of functions
 	functions    []json.RawMessage  // function breakpoints of the editor
 	instructions []json.RawMessage  // its breakpoints at instructions
-	joining      joining
+	joining      int                // Delve's number of the breakpoint at a join that a step goes to; 0: none does
 	happenings   []*happening       // that the user wants to stop at
 	own          map[int]*happening // by the number of Delve's breakpoint
 	found        *dump.Finding      // why the adapter has the process stopped
@@ -174,6 +174,16 @@ func (a *Adapter) say(format string, arguments ...any) {
 	a.tell("output", dap.OutputEventBody{Category: "console", Output: fmt.Sprintf(format, arguments...) + "\n"})
 }
 
+// changed tells the editor that the list of threads has, if it can be told.
+func (a *Adapter) changed() {
+	a.mu.Lock()
+	reloads := a.reloads
+	a.mu.Unlock()
+	if reloads {
+		a.tell("invalidated", dap.InvalidatedEventBody{Areas: []dap.InvalidatedAreas{"threads"}})
+	}
+}
+
 // fromEditor takes a request. Those that are not in this list are Delve's.
 func (a *Adapter) fromEditor(m *message) {
 	switch m.Command {
@@ -256,9 +266,9 @@ func (a *Adapter) deliver(m *message) {
 	}
 	if m.Type == "event" {
 		switch m.Event {
-		case "process":
-			if p := decoded[dap.ProcessEventBody](m.Body); p.SystemProcessId > 0 && !a.options.Elsewhere {
-				a.process.is(p.SystemProcessId)
+		case "initialized": // after a launch, an attach, and a restart
+			if !a.options.Elsewhere {
+				a.ask("evaluate", dap.EvaluateArguments{Expression: "dlv target list", Context: "repl"}, a.targets)
 			}
 		case "stopped":
 			a.stopped(m)
@@ -272,6 +282,13 @@ func (a *Adapter) deliver(m *message) {
 		}
 	}
 	_ = a.editor.send(*m, waiting{})
+}
+
+// running reports whether the process runs, as far as is known here.
+func (a *Adapter) running() bool {
+	a.order.Lock()
+	defer a.order.Unlock()
+	return !a.holding && a.stopping() == nil
 }
 
 // untold reports whether the editor was not told of the newest stop.
@@ -296,11 +313,10 @@ func (a *Adapter) initialize(m *message) {
 	})
 }
 
-// begin notes which process is debugged.
+// begin notes how the program is debugged.
 func (a *Adapter) begin(m *message) {
 	var of struct {
 		Mode           string `json:"mode"`
-		ProcessID      int    `json:"processId"`
 		Program        string `json:"program"`
 		CoreFilePath   string `json:"coreFilePath"`
 		OutputMode     string `json:"outputMode"`
@@ -318,21 +334,14 @@ func (a *Adapter) begin(m *message) {
 	if m.Command == "launch" && a.options.OwnOutput && of.OutputMode == "" {
 		m.Arguments = with(m.Arguments, "outputMode", "remote")
 	}
-	a.forward(m, func(r *message) {
-		switch {
-		case !r.ok() || a.options.Elsewhere:
-		case of.Mode == "core":
-			a.process.isCore(of.CoreFilePath, of.Program)
-		case m.Command == "attach" && of.Mode == "remote":
-			a.ask("evaluate", dap.EvaluateArguments{Expression: "dlv target list", Context: "repl"}, a.remote)
-		case m.Command == "attach" && of.ProcessID > 0:
-			a.process.is(of.ProcessID)
-		}
-	})
+	if of.Mode == "core" {
+		a.process.isCore(of.CoreFilePath, of.Program)
+	}
+	a.forward(m, nil)
 }
 
-// remote notes which process a Delve debugs that was there before: it marks it with an asterisk.
-func (a *Adapter) remote(r *message) {
+// targets notes which process Delve debugs: it marks it with an asterisk. A core file is none.
+func (a *Adapter) targets(r *message) {
 	for line := range strings.Lines(decoded[dap.EvaluateResponseBody](r.Body).Result) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 || fields[0] != "*" {

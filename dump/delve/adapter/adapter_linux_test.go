@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-dap"
+
+	"github.com/vtscope/vtscope/dump/delve/internal/steppingtest"
 )
 
 // named returns the variable of a name.
@@ -38,10 +40,10 @@ func titled(t *testing.T, all []dap.Thread, pattern string) dap.Thread {
 
 func TestAStopShowsTheThreadThatStoppedAndTheOthersInGroups(t *testing.T) {
 	file := mainFile(t)
-	line := lineOf(t, file, "locks", "lock.Lock")
+	line := steppingtest.LineOf(t, file, "locks", "lock.Lock")
 	e := edit(t)
 	e.launch(stepping(t), file, map[string]any{"line": line})
-	parks := fmt.Sprintf(`^8 × parked \(park\) in steps at main.go:%d$`, lineOf(t, file, "parks", "vthread.Park"))
+	parks := fmt.Sprintf(`^8 × parked \(park\) in steps at main.go:%d$`, steppingtest.LineOf(t, file, "parks", "vthread.Park"))
 	stopped, all := e.stop(), []dap.Thread(nil)
 	for end := time.Now().Add(patience); ; stopped = e.stop() {
 		all = e.threads()
@@ -72,7 +74,7 @@ func TestAStopShowsTheThreadThatStoppedAndTheOthersInGroups(t *testing.T) {
 			t.Errorf("got %+v first", frames[:2])
 		}
 		last := frames[len(frames)-1]
-		if last.Name != `forked in scope "steps" by main #1, which is here now` || last.Source == nil || last.Source.Path != file || last.Line != lineOf(t, file, "main", "s.Join()") {
+		if last.Name != `forked in scope "steps" by main #1, which is here now` || last.Source == nil || last.Source.Path != file || last.Line != steppingtest.LineOf(t, file, "main", "s.Join()") {
 			t.Errorf("got %+v last", last)
 		}
 		for _, f := range frames[2 : len(frames)-1] {
@@ -173,7 +175,7 @@ func TestAStopShowsTheThreadThatStoppedAndTheOthersInGroups(t *testing.T) {
 	})
 	t.Run("requests of clients that know vtscope", func(t *testing.T) {
 		got := read[struct{ Documents []struct{ Format string } }](t, e.ask("vtscope/threads", map[string]any{"argument": "name~parks"}))
-		if len(got.Documents) != 2 || got.Documents[0].Format != "vtscope/snapshot/v1" && !strings.HasPrefix(got.Documents[0].Format, "vtscope/") {
+		if len(got.Documents) != 2 || !strings.HasPrefix(got.Documents[0].Format, "vtscope/") {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -189,7 +191,7 @@ func TestAStopShowsTheThreadThatStoppedAndTheOthersInGroups(t *testing.T) {
 
 func TestBreakpointsForSomeThreads(t *testing.T) {
 	file := mainFile(t)
-	line := lineOf(t, file, "locks", "lock.Lock")
+	line := steppingtest.LineOf(t, file, "locks", "lock.Lock")
 	e := edit(t)
 	e.launch(stepping(t), file, map[string]any{"line": line, "condition": `name=locks3 scope=root/steps`})
 	goroutine := 0
@@ -275,6 +277,22 @@ func TestStopsInTheLifeOfAThread(t *testing.T) {
 	}
 }
 
+func TestThreadsAreThoseOfTheProcessThatRunsNow(t *testing.T) {
+	file := mainFile(t)
+	e := edit(t)
+	e.launch(stepping(t), file, map[string]any{"line": steppingtest.LineOf(t, file, "locks", "lock.Lock")})
+	e.stop()
+	titled(t, e.threads(), `^main #1`)
+	e.ask("restart", map[string]any{"arguments": map[string]any{"request": "launch", "rebuild": false}})
+	e.event("initialized") // that of the launch
+	e.event("initialized")
+	e.ask("configurationDone", nil)
+	s := e.stop()
+	titled(t, e.threads(), `^\* locks\d #\d+ in steps: mounted$`)
+	titled(t, e.threads(), `^main #1`)
+	e.vtscope(e.stack(s.ThreadId)[0].Id)
+}
+
 func TestAFindingStopsTheProcess(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
@@ -312,7 +330,7 @@ func TestAFindingStopsTheProcess(t *testing.T) {
 func TestAPauseIsInTheProgramsOwnThread(t *testing.T) {
 	file := mainFile(t)
 	e := edit(t)
-	e.launch(stepping(t), file, map[string]any{"line": lineOf(t, file, "together", "use(threads)")})
+	e.launch(stepping(t), file, map[string]any{"line": steppingtest.LineOf(t, file, "together", "use(threads)")})
 	s := e.stop()
 	for range 5 {
 		e.ask("continue", map[string]any{"threadId": s.ThreadId})
@@ -330,7 +348,7 @@ func TestAPauseIsInTheProgramsOwnThread(t *testing.T) {
 func TestStepsStayInTheThread(t *testing.T) {
 	file := mainFile(t)
 	e := edit(t)
-	line := lineOf(t, file, "sleeps", "vthread.Sleep")
+	line := steppingtest.LineOf(t, file, "sleeps", "vthread.Sleep")
 	e.launch(stepping(t), file, map[string]any{"line": line})
 	s := e.stop()
 	e.ask("setBreakpoints", map[string]any{"source": map[string]any{"path": file}, "breakpoints": []any{}})
@@ -359,7 +377,7 @@ func TestAStepOutOfABodyEndsAtTheJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := edit(t)
-	e.launch(build(t, "..", "./testdata/joining", "-gcflags=all=-N -l"), file, map[string]any{"line": lineOf(t, file, "work", "fmt.Sprint")})
+	e.launch(build(t, "..", "./testdata/joining", "-gcflags=all=-N -l"), file, map[string]any{"line": steppingtest.LineOf(t, file, "work", "fmt.Sprint")})
 	for range 3 {
 		s := e.stop()
 		titled(t, e.threads(), `^\* worker #\d+ in round`)
@@ -370,7 +388,7 @@ func TestAStepOutOfABodyEndsAtTheJoin(t *testing.T) {
 		}
 		e.ask("stepOut", map[string]any{"threadId": s.ThreadId})
 		now := e.stop()
-		if top := e.stack(now.ThreadId)[0]; now.Reason != "step" || now.ThreadId == s.ThreadId || top.Line != lineOf(t, file, "main", "s.Join()") {
+		if top := e.stack(now.ThreadId)[0]; now.Reason != "step" || now.ThreadId == s.ThreadId || top.Line != steppingtest.LineOf(t, file, "main", "s.Join()") {
 			t.Errorf("a step out of the body ends with %+v in %+v, want who joins", now, top)
 		}
 		titled(t, e.threads(), `^\* main #1`)

@@ -252,16 +252,15 @@ func (p *process) matches(ctx context.Context, f *filter.Filter, goroutine int64
 
 // found reports whether a source has a thread that matches a filter.
 func found(ctx context.Context, src dump.Source, f *filter.Filter, id flight.ThreadID) (bool, error) {
-	l, err := dump.List(ctx, src, dump.Options{Filter: f})
+	only, err := filter.Parse(fmt.Sprintf("id=%d", id))
 	if err != nil {
 		return false, err
 	}
-	is := false
-	err = l.Each(ctx, func(t *dump.Thread) error {
-		is = is || t.ID == id
-		return nil
-	})
-	return is, err
+	if only, err = filter.All(only, f); err != nil {
+		return false, err
+	}
+	l, err := dump.List(ctx, src, dump.Options{Filter: only})
+	return err == nil && l.Threads > 0, err
 }
 
 // An arrival is a goroutine whose OS thread is at a breakpoint.
@@ -297,11 +296,7 @@ func (a *Adapter) atBreakpoints(told int64) (at uint64, all []arrival, err error
 
 // breakpointAt returns the condition of the breakpoint that a goroutine is at, by its line; nil if it has none.
 func (a *Adapter) breakpointAt(goroutine int64) *condition {
-	r, err := a.asked("stackTrace", dap.StackTraceArguments{ThreadId: int(goroutine), Levels: 1})
-	if err != nil {
-		return nil
-	}
-	frames := decoded[dap.StackTraceResponseBody](r.Body).StackFrames
+	frames := a.topFrames(goroutine, 1)
 	if len(frames) == 0 || frames[0].Source == nil {
 		return nil
 	}
@@ -318,10 +313,8 @@ func (a *Adapter) breakpointAt(goroutine int64) *condition {
 // log prints a message of a log point. What is in braces is evaluated in the goroutine's innermost frame.
 func (a *Adapter) log(message string, goroutine int64) {
 	frameID := 0
-	if r, err := a.asked("stackTrace", dap.StackTraceArguments{ThreadId: int(goroutine), Levels: 1}); err == nil {
-		if frames := decoded[dap.StackTraceResponseBody](r.Body).StackFrames; len(frames) > 0 {
-			frameID = frames[0].Id
-		}
+	if frames := a.topFrames(goroutine, 1); len(frames) > 0 {
+		frameID = frames[0].Id
 	}
 	text := inBraces.ReplaceAllStringFunc(message, func(in string) string {
 		r, err := a.asked("evaluate", dap.EvaluateArguments{Expression: strings.Trim(in, "{}"), FrameId: frameID, Context: "watch"})

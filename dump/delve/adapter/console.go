@@ -327,12 +327,7 @@ func (a *Adapter) pin(which string, in bool) (string, error) {
 // reload has the editor read the list of threads again.
 func (a *Adapter) reload(s *stop) {
 	a.look(s, true)
-	a.mu.Lock()
-	reloads := a.reloads
-	a.mu.Unlock()
-	if reloads {
-		a.tell("invalidated", dap.InvalidatedEventBody{Areas: []dap.InvalidatedAreas{"threads"}})
-	}
+	a.changed()
 }
 
 // showInternal shows the runtime's own frames and goroutines, or hides them.

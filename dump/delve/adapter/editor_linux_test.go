@@ -291,24 +291,6 @@ func (e *editor) launch(program, file string, breakpoints ...map[string]any) {
 	e.ask("configurationDone", nil)
 }
 
-// lineOf returns the line of a file that has a text, from the line of a function on.
-func lineOf(t *testing.T, file, function, text string) int {
-	t.Helper()
-	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	inside := false
-	for i, line := range strings.Split(string(source), "\n") {
-		inside = inside || strings.HasPrefix(line, "func "+function+"(")
-		if inside && strings.Contains(line, text) {
-			return i + 1
-		}
-	}
-	t.Fatalf("no %q in %s", text, function)
-	return 0
-}
-
 func mainFile(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("../testdata/stepping/main.go")

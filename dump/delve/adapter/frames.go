@@ -114,8 +114,10 @@ func leading(frames []json.RawMessage) int {
 
 // ours are the packages of vtscope's runtime, whose frames are shown on request, by the ends of their folders.
 var ours = []string{
-	"sched", "vthread", "structured", "vsync", "vnet", "vfile", "vhttp", "vgrpc", "continuation", "flight", "durable",
-	"internal/coro", "internal/poll", "internal/spin", "internal/panicstack", "structured/internal/flock",
+	"continuation", "durable", "durable/journal", "flight", "flight/profiling", "flight/signals",
+	"internal/coro", "internal/panicstack", "internal/poll", "internal/spin",
+	"sched", "structured", "structured/errgroup", "structured/internal/flock",
+	"vfile", "vgrpc", "vhttp", "vnet", "vslog", "vsync", "vthread",
 }
 
 // isInternal reports whether a frame is of Go's runtime or of that of vtscope. Delve names the last part of a package's path alone, so the file's folder

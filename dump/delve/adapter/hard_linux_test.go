@@ -15,18 +15,26 @@ import (
 	"time"
 
 	"github.com/google/go-dap"
+
+	"github.com/vtscope/vtscope/dump/delve/internal/steppingtest"
 )
 
-// running starts the stepping program without a debugger. When the test ends, it ends.
+// running starts the stepping program without a debugger, and waits until all its threads run. When the test ends, it ends.
 func running(t *testing.T) *exec.Cmd {
 	t.Helper()
 	t.Setenv("VTSCOPE_DIR", t.TempDir())
 	cmd := exec.Command(stepping(t))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	time.Sleep(300 * time.Millisecond) // its threads begin
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "all threads run\n" {
+		t.Fatalf("got %q, %v", line, err)
+	}
 	return cmd
 }
 
@@ -92,7 +100,7 @@ func attach(t *testing.T, e *editor, pid int) (s dap.StoppedEventBody, address i
 	t.Helper()
 	file := mainFile(t)
 	e.ask("attach", map[string]any{"mode": "local", "processId": pid})
-	e.ask("setBreakpoints", map[string]any{"source": map[string]any{"path": file}, "breakpoints": []any{map[string]any{"line": lineOf(t, file, "locks", "lock.Lock")}}})
+	e.ask("setBreakpoints", map[string]any{"source": map[string]any{"path": file}, "breakpoints": []any{map[string]any{"line": steppingtest.LineOf(t, file, "locks", "lock.Lock")}}})
 	e.ask("configurationDone", nil)
 	s = e.stop()
 	address, err := strconv.ParseInt(strings.TrimPrefix(e.stack(s.ThreadId)[0].InstructionPointerReference, "0x"), 16, 64)
@@ -122,21 +130,21 @@ func TestAKilledAdapterLeavesTheProcessClean(t *testing.T) {
 func TestTheSessionEndsWithDelve(t *testing.T) {
 	file := mainFile(t)
 	e := edit(t)
-	e.launch(stepping(t), file, map[string]any{"line": lineOf(t, file, "locks", "lock.Lock")})
+	e.launch(stepping(t), file, map[string]any{"line": steppingtest.LineOf(t, file, "locks", "lock.Lock")})
 	e.stop()
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", e.cmd.Process.Pid, e.cmd.Process.Pid))
-	if err != nil {
-		t.Skipf("the kernel does not list children: %v", err)
-	}
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", e.cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, task := range tasks { // that of the OS thread which has started it
-		b, _ := os.ReadFile(task)
-		children = append(children, b...)
+	if tasks == nil {
+		t.Skip("the kernel does not list children")
 	}
-	delve, err := strconv.Atoi(strings.Fields(string(children))[0])
+	children := ""
+	for _, task := range tasks { // of the OS thread which has started it
+		b, _ := os.ReadFile(task) // it may have ended
+		children += string(b)
+	}
+	delve, err := strconv.Atoi(strings.TrimSpace(children))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +230,7 @@ func TestRandomSessions(t *testing.T) {
 				case 2:
 					function := []string{"parks", "sleeps", "yields", "locks"}[r.IntN(4)]
 					e.ask("setBreakpoints", map[string]any{"source": map[string]any{"path": file}, "breakpoints": []any{
-						map[string]any{"line": lineOf(t, file, function, "n++"), "condition": fmt.Sprintf("name~%s%d", function, r.IntN(8))},
+						map[string]any{"line": steppingtest.LineOf(t, file, function, "n++"), "condition": fmt.Sprintf("name~%s%d", function, r.IntN(8))},
 					}})
 					e.ask("continue", map[string]any{"threadId": s.ThreadId})
 					s = e.stop()

@@ -28,20 +28,21 @@ type process struct {
 	recorded  atomic.Bool        // it has threads of vtscope, as far as is known
 }
 
-// is says which process it is.
+// is says which process it is, unless it is a core file.
 func (p *process) is(pid int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.forget()
-	p.pid, p.core = pid, ""
+	if p.core == "" && p.pid != pid {
+		p.forget()
+		p.pid = pid
+	}
 }
 
 // isCore says that it is a core file.
 func (p *process) isCore(path, exe string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.forget()
-	p.pid, p.core, p.exe = 0, path, exe
+	p.core, p.exe = path, exe
 }
 
 func (p *process) close() {

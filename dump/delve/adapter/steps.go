@@ -9,12 +9,6 @@ import (
 	"github.com/vtscope/vtscope/runtime/flight"
 )
 
-// A joining is a step out of a thread's body: it ends where the owner of its scope joins it.
-type joining struct {
-	breakpoint int // Delve's number; 0: not set
-	owner      int64
-}
-
 // setInstructionBreakpoints notes those of the editor, since each request replaces all.
 func (a *Adapter) setInstructionBreakpoints(m *message) {
 	a.mu.Lock()
@@ -83,10 +77,9 @@ func (a *Adapter) goToJoin(owner int64, address string) bool {
 		return false
 	}
 	a.mu.Lock()
-	a.joining = joining{set[len(theirs)].Id, owner}
+	a.joining = set[len(theirs)].Id
 	a.goesOn = true
 	a.mu.Unlock()
-	a.runs()
 	a.ask("continue", dap.ContinueArguments{ThreadId: int(owner)}, func(*message) {})
 	return true
 }
@@ -94,17 +87,17 @@ func (a *Adapter) goToJoin(owner int64, address string) bool {
 // joined ends a step that was to end at a join, at whatever the process has stopped, and reports whether it did there.
 func (a *Adapter) joined(body *dap.StoppedEventBody) bool {
 	a.mu.Lock()
-	j, theirs := a.joining, a.instructions
-	a.joining = joining{}
+	ours, theirs := a.joining, a.instructions
+	a.joining = 0
 	a.mu.Unlock()
-	if j.breakpoint == 0 {
+	if ours == 0 {
 		return false
 	}
 	if theirs == nil {
 		theirs = []json.RawMessage{}
 	}
 	a.ask("setInstructionBreakpoints", map[string]any{"breakpoints": theirs}, func(*message) {})
-	if len(body.HitBreakpointIds) == 0 || body.HitBreakpointIds[0] != j.breakpoint {
+	if len(body.HitBreakpointIds) == 0 || body.HitBreakpointIds[0] != ours {
 		return false
 	}
 	body.Reason, body.HitBreakpointIds = "step", nil

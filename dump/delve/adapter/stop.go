@@ -105,23 +105,21 @@ func (a *Adapter) stopped(m *message) {
 			body.ThreadId = int(goroutine)
 		}
 	}
+	a.runs() // where it stopped before is over, also if nobody has told that it ran
 	s := a.newStop(int64(body.ThreadId))
-	a.mu.Lock()
-	old := a.stop
-	a.stop, a.goesOn = s, false
-	a.mu.Unlock()
-	if old != nil {
-		old.cancel()
-	}
 	l := a.look(s, false)
 	switch {
 	case a.atFinding(s, l, &body):
 	case body.Reason == "pause":
 		a.pauseInUser(s, l, &body)
 	case body.Reason == "step" && !joined && a.stepped(s, l):
+		s.cancel()
 		return
 	}
 	a.meet(s.goroutine)
+	a.mu.Lock()
+	a.stop, a.goesOn = s, false // from here on others see it
+	a.mu.Unlock()
 	m.Body = merged(m.Body, body)
 	if body.HitBreakpointIds == nil {
 		m.Body = without(m.Body, "hitBreakpointIds") // it is one of the adapter's own
@@ -194,16 +192,4 @@ func (v *view) find(ctx context.Context, p *process, goroutine int64) *person {
 		return nil
 	}
 	return found[goroutine]
-}
-
-// merged replaces the members of an object by those of another value.
-func merged(object []byte, by any) []byte {
-	members := decoded[map[string]any](object)
-	if members == nil {
-		members = map[string]any{}
-	}
-	for name, value := range decoded[map[string]any](encoded(by)) {
-		members[name] = value
-	}
-	return encoded(members)
 }

@@ -41,7 +41,7 @@ const through = `func NewClient(addr string) *Client {
 // changes; all others must pass as they do without it.
 func TestDelvesOwnTestsPassThrough(t *testing.T) {
 	if os.Getenv("VTSCOPE_DELVE_SUITE") == "" {
-		t.Skip("it takes four minutes: VTSCOPE_DELVE_SUITE=1 runs it, as make nightly does")
+		t.Skip("it takes three minutes: VTSCOPE_DELVE_SUITE=1 runs it, as make nightly does")
 	}
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-delve/delve")
 	from, err := list.Output()

@@ -39,9 +39,6 @@ func (a *Adapter) threads(m *message) {
 		a.forward(m, nil)
 		return
 	}
-	a.mu.Lock()
-	reloads := a.reloads
-	a.mu.Unlock()
 	l := a.look(s, false)
 	a.do(func() {
 		v := l.wait(s.ctx, a.patience())
@@ -55,8 +52,8 @@ func (a *Adapter) threads(m *message) {
 			a.answer(m, dap.ThreadsResponseBody{Threads: a.counting(s)})
 			a.do(func() {
 				<-l.done
-				if l.err == nil && reloads && a.stopping() == s {
-					a.tell("invalidated", dap.InvalidatedEventBody{Areas: []dap.InvalidatedAreas{"threads"}})
+				if l.err == nil && a.stopping() == s {
+					a.changed()
 				}
 			})
 			return

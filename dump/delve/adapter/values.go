@@ -3,7 +3,6 @@ package adapter
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -168,7 +167,7 @@ func (a *Adapter) aboutThread(s *stop, v *view, r *dump.ThreadReport) (all []var
 			if l.Held > 0 {
 				value += " for " + dump.Span(l.Held)
 			}
-			locks = append(locks, text(l.Thing, value+made(l.Made)))
+			locks = append(locks, text(l.Thing, value+at(l.Made)))
 		}
 		all = append(all, list("holds", dump.Count(len(locks), "lock")+" for which somebody waits", locks))
 	}
@@ -254,7 +253,7 @@ func waitedFor(f *dump.WaitedFor) (all []variable) {
 		all = append(all, text("case", c))
 	}
 	if f.Made != nil {
-		all = append(all, text("made", strings.TrimSpace(made(f.Made))))
+		all = append(all, text("made", strings.TrimSpace(at(f.Made))))
 	}
 	if f.Limited {
 		all = append(all, text("limit", "it waits with a time limit"))
@@ -271,13 +270,6 @@ func waitedFor(f *dump.WaitedFor) (all []variable) {
 		all = append(all, text("held by", value))
 	}
 	return all
-}
-
-func made(p *dump.Place) string {
-	if p == nil {
-		return ""
-	}
-	return at(p)
 }
 
 func partyName(p *dump.Party) string {
@@ -381,7 +373,7 @@ func (a *Adapter) findings(s *stop, v *view) (all []variable, err error) {
 		for _, f := range d.document.(*dump.Findings).Findings {
 			var more []variable
 			if f.Place != nil {
-				more = append(more, text("place", strings.TrimSpace(made(f.Place))+" "+filepath.Base(f.Place.File)))
+				more = append(more, text("place", strings.TrimSpace(at(f.Place))))
 			}
 			for _, e := range f.Evidence {
 				more = append(more, text("evidence", e))

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strconv"
 	"testing"
+
+	"github.com/vtscope/vtscope/dump/delve/internal/steppingtest"
 )
 
 // TestTheClientOfVSCode has the client talk to the adapter that VS Code's makers test debug adapters with.
@@ -32,5 +34,5 @@ func TestTheClientOfVSCode(t *testing.T) {
 	run(npm, "ci", "--no-audit", "--no-fund", "--loglevel=error")
 	t.Setenv("VTSCOPE_DIR", t.TempDir())
 	file := mainFile(t)
-	run(node, "session.cjs", vtdelve(t), stepping(t), file, strconv.Itoa(lineOf(t, file, "locks", "lock.Lock")))
+	run(node, "session.cjs", vtdelve(t), stepping(t), file, strconv.Itoa(steppingtest.LineOf(t, file, "locks", "lock.Lock")))
 }

@@ -66,7 +66,7 @@ func (a *Adapter) watch(ctx context.Context, checks choice) {
 			return
 		case <-time.After(wait):
 		}
-		if a.stopping() != nil {
+		if !a.running() {
 			before = [2]*dump.Look{} // what was found in between is of two looks of a process that ran
 			continue
 		}
@@ -75,7 +75,7 @@ func (a *Adapter) watch(ctx context.Context, checks choice) {
 		wait = max(watchEvery, watchShare*time.Since(began))
 		for i := range found {
 			f := &found[i]
-			if told[f.Key] {
+			if told[f.Key] || !a.running() {
 				continue
 			}
 			told[f.Key] = true

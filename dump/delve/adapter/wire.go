@@ -121,3 +121,15 @@ func without(object json.RawMessage, names ...string) json.RawMessage {
 	}
 	return encoded(members)
 }
+
+// merged replaces the members of an object by those of another value.
+func merged(object []byte, by any) []byte {
+	members := decoded[map[string]any](object)
+	if members == nil {
+		members = map[string]any{}
+	}
+	for name, value := range decoded[map[string]any](encoded(by)) {
+		members[name] = value
+	}
+	return encoded(members)
+}

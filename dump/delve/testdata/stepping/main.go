@@ -67,6 +67,7 @@ var running atomic.Int32
 // begun is told by each thread of the scope that it runs.
 func begun() {
 	if running.Add(1) == threads {
+		fmt.Println("all threads run")
 		together()
 	}
 }
